@@ -1,0 +1,59 @@
+# Tools run from the module proxy at these versions; nothing is installed and go.mod stays free of them.
+gofumpt   := mvdan.cc/gofumpt@v0.12.0
+goimports := golang.org/x/tools/cmd/goimports@v0.52.0
+golangci  := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+module  := github.com/holdfast-mq/holdfast
+version := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup services services-stop test integration race fuzz bench check fmt fmt-check vet lint build clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+setup: ## install the servers that the tests use
+	@scripts/setup
+
+services: ## start them: private nodes, found through .services.env
+	@scripts/services start
+
+services-stop: ## stop those that this tree started
+	@scripts/services stop
+
+test: ## run every test; sets up and starts what is missing
+	@scripts/test
+
+integration: ## run only the tests that need servers
+	go test -count=1 -p 1 -timeout 20m $(TESTFLAGS) ./test/...
+
+race: ## run the tests that need no server, with the race detector
+	go test -race -count=1 $(TESTFLAGS) $$(go list ./... | grep -v '^$(module)/test/')
+
+fuzz: ## fuzz the decision for 30 s
+	go test -run '^$$' -fuzz FuzzDecide -fuzztime 30s .
+
+bench: ## measure; BENCH_OUT names the folder for results
+	go run ./bench
+
+check: fmt-check vet lint ## formatting, vet and lint
+
+fmt: ## format the code
+	go run $(gofumpt) -w .
+	go run $(goimports) -local $(module) -w .
+
+fmt-check:
+	@files=$$(go run $(gofumpt) -l . && go run $(goimports) -local $(module) -l .) || exit 1; \
+	[ -z "$$files" ] || { echo "not formatted (make fmt):"; echo "$$files"; exit 1; }
+
+vet:
+	go vet ./...
+
+lint:
+	go run $(golangci) run
+
+build: ## build bin/holdfast
+	go build -ldflags '-X $(module)/internal/cli.version=$(version)' -o bin/holdfast ./cmd/holdfast
+
+clean: services-stop ## stop the services and remove all that was built or stored
+	rm -rf bin .services .services.env

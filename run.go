@@ -30,15 +30,12 @@ type job struct {
 // the consumer was told to stop.
 func (s *stint) run(stopping context.Context, j *job, slot int) {
 	s.starts[slot].Store(time.Now().UnixNano())
-	handed := false
+	returned := false
 	defer func() {
 		s.starts[slot].Store(0)
 		s.slots <- slot
-		if !handed {
-			// The handler ended its goroutine and ours (runtime.Goexit, as a
-			// test's FailNow does). A new session takes the delivery up again.
-			s.abandon()
-			s.end(errGoexit)
+		if !returned {
+			s.exited(j)
 		}
 	}()
 	m := j.d.Message()
@@ -65,11 +62,24 @@ func (s *stint) run(stopping context.Context, j *job, slot int) {
 			break
 		}
 	}
-	handed = true
+	returned = true
 	s.settle(j)
 }
 
-var errGoexit = errors.New("the handler ended its goroutine instead of returning")
+var errGoexit = errors.New("the handler ended its goroutine instead of returning (runtime.Goexit, as a test's FailNow does)")
+
+// exited settles a delivery whose handler ended its goroutine, which is ours
+// too: a failed attempt. Where that goroutine was the dispatcher's, a new
+// session gets a new one.
+func (s *stint) exited(j *job) {
+	j.cause = errGoexit
+	j.facts.try = s.cfg.Policy.Tries
+	j.decision = decide(s.cfg.Policy, j.facts, ruling{kind: kindRetry})
+	s.settle(j)
+	if cap(s.slots) == 1 {
+		s.end(errGoexit)
+	}
+}
 
 // sleepBetweenTries races the shutdown and the end of the session: in both
 // cases the delivery goes back with nothing spent.

@@ -10,12 +10,12 @@ version := $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 .PHONY: help setup services services-stop test integration race fuzz bench check fmt fmt-check vet lint build clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup: ## install the servers that the tests use
 	@scripts/setup
 
-services: ## start them: private nodes, found through .services.env
+services: setup ## start them: private nodes, found through .services.env
 	@scripts/services start
 
 services-stop: ## stop those that this tree started

@@ -163,11 +163,7 @@ func (s *stint) take(ctx context.Context, d broker.Delivery) {
 		s.run(ctx, j, slot) // in place: a goroutine would buy nothing
 		return
 	}
-	s.wg.Add(1)
-	go func() {
-		defer s.wg.Done()
-		s.run(ctx, j, slot)
-	}()
+	s.wg.Go(func() { s.run(ctx, j, slot) })
 }
 
 func (s *stint) factsOf(d broker.Delivery) facts {

@@ -78,9 +78,7 @@ func (s *stint) retrySettlement(j *job, err error) {
 	wait += rand.N(wait / 4)
 	j.refusals++
 	s.markStuck(+1, err)
-	s.wg.Add(1)
-	go func() {
-		defer s.wg.Done()
+	s.wg.Go(func() {
 		defer s.markStuck(-1, nil)
 		select {
 		case <-s.session.Done():
@@ -95,7 +93,7 @@ func (s *stint) retrySettlement(j *job, err error) {
 			s.repair()
 		}
 		s.settle(j)
-	}()
+	})
 }
 
 // repair makes the places of the failure path again: opening a session does,

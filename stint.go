@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,21 +36,13 @@ type stint struct {
 	// was no redelivery: whatever killed a process is behind us.
 	cleared atomic.Bool
 	wide    bool // the full prefetch is in force; used by the dispatcher only
-
-	stuck sync.WaitGroup // settlements that are tried again
 }
 
 // serve dispatches deliveries until the session ends, a settlement cannot be
 // made, or ctx ends. It leaves no session behind.
 func (s *stint) serve(ctx context.Context, cut context.CancelFunc) error {
 	dispatch, stop := context.WithCancel(ctx)
-	dispatched := make(chan struct{})
-	s.wg.Add(1)
-	go func() {
-		defer s.wg.Done()
-		defer close(dispatched)
-		s.dispatch(dispatch)
-	}()
+	s.wg.Go(func() { s.dispatch(dispatch) })
 	err := s.watch(ctx)
 	stop()
 	if err == nil {

@@ -3,6 +3,7 @@
 
 tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cache=${HOLDFAST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/holdfast}
+[[ $cache == /* ]] || cache=$PWD/$cache
 servers=(rabbitmq3 rabbitmq4)
 
 # The release that carries RabbitMQ 4.3, and the folder that holds it as a root of its own.

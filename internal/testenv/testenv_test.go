@@ -153,7 +153,7 @@ func TestUniqueName(t *testing.T) {
 	if url.PathEscape(name) != name || !strings.HasPrefix(name, "TestX-with-a-") || len(name) > 80 {
 		t.Errorf("name %q", name)
 	}
-	if uniqueName("x") == uniqueName("x") {
+	if again := uniqueName("TestX"); again == uniqueName("TestX") {
 		t.Error("not unique")
 	}
 }

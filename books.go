@@ -93,6 +93,13 @@ func (l *ledger) read() Books {
 	return l.books
 }
 
+// inFlight is what is not settled and not stuck.
+func (l *ledger) inFlight() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.books.InFlight - l.waiting
+}
+
 // downTo returns a channel that is closed when at most n deliveries are in
 // flight besides those that are stuck. There is one waiter at a time: while
 // the dispatcher runs it, and then the drain.

@@ -46,7 +46,7 @@ func admit(p Policy, f facts) decision {
 	d := decision{attempt: f.attempt, lap: f.lap, crashes: f.crashes}
 	switch {
 	case f.crashes >= p.Crashes:
-		return d.park(broker.ReasonCrashLoop)
+		return d.park(f, broker.ReasonCrashLoop)
 	case f.unstamped:
 		// The charge must be durable before the message may do it again.
 		d.fate, d.stamped = broker.FateRelease, true
@@ -62,16 +62,20 @@ func admit(p Policy, f facts) decision {
 
 // decide decides what becomes of a delivery whose handler returned an error.
 // Together with admit it is the only place where a fate is chosen.
+//
+// A handler that returned has killed nobody: the copy that goes back to work
+// starts with no crashes. The sum stays bounded, since each round spends an
+// attempt or a lap. A parked copy keeps the count, for whoever reads it.
 func decide(p Policy, f facts, r ruling) decision {
-	d := decision{attempt: f.attempt, lap: f.lap, crashes: f.crashes}
+	d := decision{attempt: f.attempt, lap: f.lap}
 	switch {
 	case r.kind == kindDiscard:
 		d.fate = broker.FateDiscard
 		return d
 	case r.kind == kindPark && r.malformed:
-		return d.park(broker.ReasonMalformed)
+		return d.park(f, broker.ReasonMalformed)
 	case r.kind == kindPark:
-		return d.park(broker.ReasonVerdict)
+		return d.park(f, broker.ReasonVerdict)
 	case f.stopping:
 		// The handler was cut off: its failure says nothing of the message.
 		d.fate = broker.FateRelease
@@ -92,11 +96,11 @@ func (d decision) retry(p Policy, f facts, after time.Duration) decision {
 		if p.Exhausted == ExhaustedHold && f.canHold && !f.oversize && f.lap < p.Laps {
 			return d.hold(p, f)
 		}
-		return d.park(broker.ReasonExhausted)
+		return d.park(f, broker.ReasonExhausted)
 	case f.oversize:
-		return d.park(broker.ReasonOversize)
+		return d.park(f, broker.ReasonOversize)
 	case !f.canDelay:
-		return d.park(broker.ReasonExhausted)
+		return d.park(f, broker.ReasonExhausted)
 	}
 	d.fate, d.wait, d.attempt = broker.FateDelay, rungFor(p.Ladder, f.attempt-1, after), f.attempt+1
 	return d
@@ -105,18 +109,18 @@ func (d decision) retry(p Policy, f facts, after time.Duration) decision {
 func (d decision) hold(p Policy, f facts) decision {
 	switch {
 	case f.lap >= p.Laps:
-		return d.park(broker.ReasonLapsExhausted)
+		return d.park(f, broker.ReasonLapsExhausted)
 	case !f.canHold:
-		return d.park(broker.ReasonNoncanonicalRoute)
+		return d.park(f, broker.ReasonNoncanonicalRoute)
 	case f.oversize:
-		return d.park(broker.ReasonOversize)
+		return d.park(f, broker.ReasonOversize)
 	}
 	d.fate, d.wait, d.lap = broker.FateHold, p.Hold, f.lap+1
 	return d
 }
 
-func (d decision) park(reason broker.Reason) decision {
-	d.fate, d.reason = broker.FatePark, reason
+func (d decision) park(f facts, reason broker.Reason) decision {
+	d.fate, d.reason, d.crashes = broker.FatePark, reason, f.crashes
 	return d
 }
 

@@ -75,36 +75,42 @@ func (s *stint) widen(ctx context.Context) error {
 	return s.session.Consume(ctx, s.cfg.Prefetch)
 }
 
-// isolate finishes everything else that is in hand, runs the suspect alone,
-// and goes on with one message at a time. Other suspects go back.
+// isolate gives back every suspect that is in hand, so that none of them is
+// charged for what the rest may do, finishes the rest, and goes on with one
+// message at a time: the suspects come again, each alone.
 func (s *stint) isolate(ctx context.Context, suspect broker.Delivery) error {
 	s.event(Event{Kind: EventIsolated, MessageID: suspect.Message().ID, Crashes: suspect.Facts().Crashes})
 	s.status.update(func(h *Health) { h.OneAtATime = true })
+	inHand := s.ledger.inFlight() - 1 // running, or being settled
 	if err := s.session.Pause(ctx); err != nil {
 		s.abandon()
 		return err
 	}
+	s.putBack(suspect)
+	var rest []broker.Delivery
 	for {
 		d, err := s.session.Receive(ctx)
 		if errors.Is(err, broker.ErrPaused) {
 			break
 		}
 		if err != nil {
-			s.abandon()
+			s.abandonAll(rest)
 			return err
 		}
 		s.ledger.received()
 		if isSuspect(d) {
 			s.putBack(d)
 		} else {
-			s.take(ctx, d)
+			rest = append(rest, d)
 		}
 	}
-	if err := s.waitFor(ctx, 1); err != nil {
-		s.abandon()
+	if err := s.waitFor(ctx, inHand+int64(len(rest))); err != nil {
+		s.abandonAll(rest)
 		return err
 	}
-	s.take(ctx, suspect)
+	for _, d := range rest {
+		s.take(ctx, d)
+	}
 	if err := s.waitFor(ctx, 0); err != nil {
 		return err
 	}
@@ -135,6 +141,12 @@ func (s *stint) waitFor(ctx context.Context, n int64) error {
 // abandon writes off a delivery that was received and not begun: the end of
 // the session gives it back.
 func (s *stint) abandon() { s.ledger.settled(broker.FateRelease) }
+
+func (s *stint) abandonAll(all []broker.Delivery) {
+	for range all {
+		s.abandon()
+	}
+}
 
 // take runs the handler on d once a slot is free, or settles d without it. The
 // slot, and not the session, bounds the handlers.

@@ -37,8 +37,14 @@ func testPoison(t *testing.T, server testenv.RabbitMQ, kind string) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		testenv.Eventually(t, 4*time.Minute, "930 done and 70 parked", func() bool {
-			return len(readLedger(t, ledger)) >= 930 && depth(t, rmq, queue+".parked") >= 70 || t.Failed()
+		var since time.Time
+		testenv.Eventually(t, 4*time.Minute, "930 done, 70 parked, and nothing on the way for a second", func() bool {
+			if len(readLedger(t, ledger)) < 930 || depth(t, rmq, queue+".parked") < 70 || onTheWay(t, rmq, queue) > 0 {
+				since = time.Time{}
+			} else if since.IsZero() {
+				since = time.Now()
+			}
+			return !since.IsZero() && time.Since(since) > time.Second || t.Failed()
 		})
 	}()
 	began := time.Now()
@@ -64,10 +70,12 @@ func testPoison(t *testing.T, server testenv.RabbitMQ, kind string) {
 		}
 		maxCrashes = max(maxCrashes, e.crashes)
 	}
-	reasons, parkedCrashes := parked(t, rmq, queue, kinds)
+	reasons, duplicates, parkedCrashes := parked(t, rmq, queue, kinds)
 	lost := 1000 - len(finished) - reasons[broker.ReasonExhausted] - reasons[broker.ReasonCrashLoop]
-	t.Logf("done %d (%d of them on their third attempt, %d ran twice), parked exhausted %d, parked crash_loop %d, lost %d; %d processes killed in %v; most crashes charged to an innocent: %d",
-		len(finished), third, twiceRun, reasons[broker.ReasonExhausted], reasons[broker.ReasonCrashLoop], lost, killed, time.Since(began).Round(time.Second), max(maxCrashes, parkedCrashes))
+	t.Logf("done %d (%d of them on their third attempt), parked exhausted %d, parked crash_loop %d, lost %d; "+
+		"%d processes killed in %v; done more than once %d, parked more than once %d; most crashes charged to an innocent: %d",
+		len(finished), third, reasons[broker.ReasonExhausted], reasons[broker.ReasonCrashLoop], lost,
+		killed, time.Since(began).Round(time.Second), twiceRun, duplicates, max(maxCrashes, parkedCrashes))
 
 	expect(t, "done", len(finished), 930)
 	expect(t, "done on the third attempt", third, 50)
@@ -77,36 +85,54 @@ func testPoison(t *testing.T, server testenv.RabbitMQ, kind string) {
 	if n := max(maxCrashes, parkedCrashes); n > 1 {
 		t.Errorf("an innocent message was charged %d crashes", n)
 	}
-	for _, place := range []string{queue, queue + ".hold", "holdfast.unrouted", "holdfast.retry.100", "holdfast.retry.200", "holdfast.retry.300"} {
-		expect(t, "left in "+place, depth(t, rmq, place), 0)
-	}
+	expect(t, "left on the way", onTheWay(t, rmq, queue), 0)
 }
 
-// parked reads the parked messages in place, checks that each is where its
-// kind belongs, and returns how many have which reason and the most crashes
-// that an innocent one was charged.
-func parked(t *testing.T, rmq *rabbitmq.Broker, queue string, kinds map[string]string) (reasons map[broker.Reason]int, crashes int) {
+// onTheWay counts what is neither done nor parked.
+func onTheWay(t *testing.T, rmq *rabbitmq.Broker, queue string) (n int) {
+	for _, place := range []string{queue, queue + ".hold", "holdfast.unrouted", "holdfast.retry.100", "holdfast.retry.200", "holdfast.retry.300"} {
+		n += depth(t, rmq, place)
+	}
+	return n
+}
+
+// parked reads the parked messages in place and checks that each is where its
+// kind belongs. It returns how many messages have which reason, how many
+// copies there are beyond those (a kill between the confirm of a copy and the
+// acknowledgement of its original leaves one), and the most crashes that an
+// innocent message was charged.
+func parked(t *testing.T, rmq *rabbitmq.Broker, queue string, kinds map[string]string) (reasons map[broker.Reason]int, duplicates, crashes int) {
 	t.Helper()
 	reasons = map[broker.Reason]int{}
+	captures := map[string]string{}
 	_, err := rmq.Sift(context.Background(), queue+".parked", broker.SiftOptions{}, func(_ context.Context, s *broker.Stored) (broker.Action, error) {
+		id := s.Message.ID
 		if s.Capture == nil {
-			t.Errorf("message %s is parked without a capture: %v", s.Message.ID, s.CaptureErr)
+			t.Errorf("message %s is parked without a capture: %v", id, s.CaptureErr)
 			return broker.Action{}, nil
 		}
-		reasons[s.Capture.Reason]++
-		want := map[string]broker.Reason{kindFails: broker.ReasonExhausted, kindKills: broker.ReasonCrashLoop}[kinds[s.Message.ID]]
-		if s.Capture.Reason != want {
-			t.Errorf("message %s is %q and parked as %q", s.Message.ID, kinds[s.Message.ID], s.Capture.Reason)
-		}
-		if kinds[s.Message.ID] != kindKills {
+		if kinds[id] != kindKills {
 			crashes = max(crashes, s.Capture.Crashes)
+		}
+		if first, again := captures[id]; again {
+			duplicates++
+			if first != s.Capture.ID {
+				t.Errorf("the copies of message %s do not carry the same capture id", id)
+			}
+			return broker.Action{}, nil
+		}
+		captures[id] = s.Capture.ID
+		reasons[s.Capture.Reason]++
+		want := map[string]broker.Reason{kindFails: broker.ReasonExhausted, kindKills: broker.ReasonCrashLoop}[kinds[id]]
+		if s.Capture.Reason != want {
+			t.Errorf("message %s is %q and parked as %q", id, kinds[id], s.Capture.Reason)
 		}
 		return broker.Action{}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return reasons, crashes
+	return reasons, duplicates, crashes
 }
 
 // fill publishes the messages in random order and returns their kinds by id.

@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -66,10 +65,17 @@ func work() int {
 	}
 	defer rmq.Close()
 	c, err := holdfast.NewConsumer(rmq, holdfast.ConsumerConfig{
-		Queue: j.Queue, Policy: chaosPolicy(), Handler: holdfast.JSON(handle),
+		Queue: j.Queue, Policy: chaosPolicy(),
+		Handler: holdfast.JSON(func(_ context.Context, o order, m *holdfast.Message) error {
+			err := handle(o, m)
+			if err == nil { // before the acknowledgement: a kill may come between the two
+				fmt.Fprintf(ledger, "done %s %d\n", m.ID, m.Attempt)
+			}
+			return err
+		}),
 		Observer: holdfast.ObserverFunc(func(e holdfast.Event) {
-			if e.Kind == holdfast.EventDone {
-				fmt.Fprintf(ledger, "done %s %d %d\n", e.MessageID, e.Attempt, e.Crashes)
+			if e.Kind == holdfast.EventDone && e.Crashes > 0 {
+				fmt.Fprintf(ledger, "charged %s %d\n", e.MessageID, e.Crashes)
 			}
 		}),
 	})
@@ -91,7 +97,7 @@ func failed(err error) int {
 	return 1
 }
 
-func handle(_ context.Context, o order, m *holdfast.Message) error {
+func handle(o order, m *holdfast.Message) error {
 	switch o.Kind {
 	case kindFails:
 		return errors.New("it never works")
@@ -141,7 +147,7 @@ func restartUntil(t *testing.T, j job, done <-chan struct{}) (killed int) {
 	}
 }
 
-// entry is what the ledger says of one message.
+// entry is what the ledger says of one message that is done.
 type entry struct {
 	times, attempt, crashes int
 }
@@ -153,15 +159,18 @@ func readLedger(t *testing.T, path string) map[string]entry {
 		t.Fatal(err)
 	}
 	entries := map[string]entry{}
-	lines := bufio.NewScanner(strings.NewReader(string(content)))
-	for lines.Scan() {
-		var id string
-		var e entry
-		if _, err := fmt.Sscanf(lines.Text(), "done %s %d %d", &id, &e.attempt, &e.crashes); err != nil {
-			t.Fatalf("ledger line %q: %v", lines.Text(), err)
+	for line := range strings.Lines(string(content)) {
+		var what, id string
+		var n int
+		if _, err := fmt.Sscan(line, &what, &id, &n); err != nil {
+			t.Fatalf("ledger line %q: %v", line, err)
 		}
-		e.times = entries[id].times + 1
-		e.crashes = max(e.crashes, entries[id].crashes)
+		e := entries[id]
+		if what == "done" {
+			e.times, e.attempt = e.times+1, n
+		} else {
+			e.crashes = max(e.crashes, n)
+		}
 		entries[id] = e
 	}
 	return entries

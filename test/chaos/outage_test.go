@@ -181,12 +181,19 @@ func (o *outage) finish(t *testing.T) {
 	failing := outageMessages / 50
 	o.waitForDone(t, outageMessages-failing)
 	rmq := open(t, o.address)
-	testenv.Eventually(t, time.Minute, "all failing messages are parked", func() bool {
-		n := 0
-		for _, q := range o.queues {
-			n += max(depth(t, rmq, q+".parked"), 0)
+	var since time.Time
+	testenv.Eventually(t, time.Minute, "all failing messages are parked, and nothing is on the way for a second", func() bool {
+		kept, moving := 0, depth(t, rmq, "holdfast.retry.100")+depth(t, rmq, "holdfast.retry.200")
+		for i, q := range o.queues {
+			kept += depth(t, rmq, q+".parked")
+			moving += depth(t, rmq, q) + int(o.consumers[i].Books().InFlight)
 		}
-		return n >= failing
+		if kept < failing || moving > 0 {
+			since = time.Time{}
+		} else if since.IsZero() {
+			since = time.Now()
+		}
+		return !since.IsZero() && time.Since(since) > time.Second
 	})
 	o.stop()
 	kept := map[string]bool{}

@@ -3,6 +3,7 @@ package holdfast
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/holdfast-mq/holdfast/broker"
@@ -23,34 +24,62 @@ func (s *stint) dispatch(ctx context.Context) {
 		s.event(Event{Kind: EventAttached, Text: s.caps.Broker})
 	}
 	for err == nil {
-		var d broker.Delivery
-		if d, err = s.session.Receive(ctx); err != nil {
-			break
-		}
-		s.ledger.received()
-		err = s.admit(ctx, d)
+		err = s.step(ctx)
 	}
+	s.abandon(len(s.ahead))
+	s.ahead = nil
 	if ctx.Err() == nil {
 		s.end(err)
 	}
 }
 
-// admit lets one delivery in, in the mode that it calls for.
-func (s *stint) admit(ctx context.Context, d broker.Delivery) error {
-	suspect := isSuspect(d)
+// step lets one delivery in, in the mode that what is at hand calls for.
+func (s *stint) step(ctx context.Context) error {
+	if len(s.ahead) == 0 {
+		d, err := s.session.Receive(ctx)
+		if err != nil {
+			return err
+		}
+		s.keep(d)
+	}
+	if s.wide {
+		s.lookAhead()
+		if s.suspects {
+			return s.isolate(ctx)
+		}
+	}
+	d := s.ahead[0]
 	switch {
-	case suspect && s.wide:
-		return s.isolate(ctx, d)
-	case suspect:
+	case s.suspects:
+		s.suspects = false // it is the only one in hand, and runs alone
 		s.cleared.Store(false)
 	case !s.wide && s.cleared.Load() && s.cfg.Prefetch > 1:
 		if err := s.widen(ctx); err != nil {
-			s.abandon()
 			return err
 		}
 	}
+	s.ahead[0] = nil
+	s.ahead = s.ahead[1:]
 	s.take(ctx, d)
 	return nil
+}
+
+// lookAhead takes in hand what the broker has sent. A suspect is to be seen
+// before anything that was sent ahead of it may end the process.
+func (s *stint) lookAhead() {
+	for {
+		d, ok := s.session.TryReceive()
+		if !ok {
+			return
+		}
+		s.keep(d)
+	}
+}
+
+func (s *stint) keep(d broker.Delivery) {
+	s.ledger.received()
+	s.ahead = append(s.ahead, d)
+	s.suspects = s.suspects || isSuspect(d)
 }
 
 // isSuspect reports whether d may be what killed a process. A delivery that is
@@ -62,7 +91,7 @@ func isSuspect(d broker.Delivery) bool {
 
 func (s *stint) narrow(ctx context.Context) error {
 	s.cleared.Store(false)
-	s.wide = false
+	s.wide, s.suspects = false, false
 	return s.session.Consume(ctx, 1)
 }
 
@@ -78,43 +107,48 @@ func (s *stint) widen(ctx context.Context) error {
 // isolate gives back every suspect that is in hand, so that none of them is
 // charged for what the rest may do, finishes the rest, and goes on with one
 // message at a time: the suspects come again, each alone.
-func (s *stint) isolate(ctx context.Context, suspect broker.Delivery) error {
-	s.event(Event{Kind: EventIsolated, MessageID: suspect.Message().ID, Crashes: suspect.Facts().Crashes})
+func (s *stint) isolate(ctx context.Context) error {
 	s.status.update(func(h *Health) { h.OneAtATime = true })
-	inHand := s.ledger.inFlight() - 1 // running, or being settled
-	if err := s.session.Pause(ctx); err != nil {
-		s.abandon()
+	busy := s.ledger.inFlight() - int64(len(s.ahead)) // running, or being settled
+	if err := s.takeInHand(ctx); err != nil {
 		return err
 	}
-	s.putBack(suspect)
-	var rest []broker.Delivery
-	for {
-		d, err := s.session.Receive(ctx)
-		if errors.Is(err, broker.ErrPaused) {
-			break
-		}
-		if err != nil {
-			s.abandonAll(rest)
-			return err
-		}
-		s.ledger.received()
+	for _, d := range s.ahead {
 		if isSuspect(d) {
+			s.event(Event{Kind: EventIsolated, MessageID: d.Message().ID, Crashes: d.Facts().Crashes})
 			s.putBack(d)
-		} else {
-			rest = append(rest, d)
 		}
 	}
-	if err := s.waitFor(ctx, inHand+int64(len(rest))); err != nil {
-		s.abandonAll(rest)
+	s.ahead = slices.DeleteFunc(s.ahead, isSuspect)
+	if err := s.waitFor(ctx, busy+int64(len(s.ahead))); err != nil {
 		return err
 	}
-	for _, d := range rest {
+	for len(s.ahead) > 0 {
+		d := s.ahead[0]
+		s.ahead = s.ahead[1:]
 		s.take(ctx, d)
 	}
 	if err := s.waitFor(ctx, 0); err != nil {
 		return err
 	}
 	return s.narrow(ctx)
+}
+
+// takeInHand stops the flow and receives all that was on its way.
+func (s *stint) takeInHand(ctx context.Context) error {
+	if err := s.session.Pause(ctx); err != nil {
+		return err
+	}
+	for {
+		d, err := s.session.Receive(ctx)
+		if errors.Is(err, broker.ErrPaused) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.keep(d)
+	}
 }
 
 // putBack gives a suspect back without a charge: by a stamped copy where a
@@ -138,19 +172,27 @@ func (s *stint) waitFor(ctx context.Context, n int64) error {
 	}
 }
 
-// abandon writes off a delivery that was received and not begun: the end of
-// the session gives it back.
-func (s *stint) abandon() { s.ledger.settled(broker.FateRelease) }
-
-func (s *stint) abandonAll(all []broker.Delivery) {
-	for range all {
-		s.abandon()
+// abandon writes off n deliveries that were received and not begun: the end of
+// the session gives them back.
+func (s *stint) abandon(n int) {
+	for range n {
+		s.ledger.settled(broker.FateRelease)
 	}
 }
 
 // take runs the handler on d once a slot is free, or settles d without it. The
-// slot, and not the session, bounds the handlers.
+// slot, and not the session, bounds the handlers. After the end of the session
+// or the call to stop nothing is begun any more.
 func (s *stint) take(ctx context.Context, d broker.Delivery) {
+	select {
+	case <-ctx.Done():
+		s.abandon(1)
+		return
+	case <-s.session.Done():
+		s.abandon(1)
+		return
+	default:
+	}
 	j := &job{d: d, facts: s.factsOf(d)}
 	j.decision = admit(s.cfg.Policy, j.facts)
 	if !j.decision.run {
@@ -160,16 +202,12 @@ func (s *stint) take(ctx context.Context, d broker.Delivery) {
 	var slot int
 	select {
 	case slot = <-s.slots:
-	default:
-		select {
-		case slot = <-s.slots:
-		case <-s.session.Done():
-			s.abandon()
-			return
-		case <-ctx.Done():
-			s.abandon()
-			return
-		}
+	case <-s.session.Done():
+		s.abandon(1)
+		return
+	case <-ctx.Done():
+		s.abandon(1)
+		return
 	}
 	if cap(s.slots) == 1 {
 		s.run(ctx, j, slot) // in place: a goroutine would buy nothing

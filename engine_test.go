@@ -354,6 +354,31 @@ func TestStopFinishesWhatRunsAndSpendsNothing(t *testing.T) {
 	})
 }
 
+func TestNothingIsBegunAfterTheCallToStop(t *testing.T) {
+	t.Parallel()
+	var release chan struct{}
+	cfg := holdfast.ConsumerConfig{Handler: func(_ context.Context, m *holdfast.Message) error {
+		if m.ID == "slow" {
+			<-release
+		}
+		return nil
+	}}
+	try(t, cfg, func(tr *trial) {
+		release = make(chan struct{})
+		tr.publish("warm", "up", "slow", "a", "b", "c", "d")
+		tr.cancel()
+		synctest.Wait()
+		close(release)
+		tr.pass(time.Second)
+		if b := tr.consumer.Books(); b.Done != 3 {
+			tr.Errorf("books: %+v", b)
+		}
+		if n := len(tr.broker.Messages(queue)); n != 4 {
+			tr.Errorf("%d messages left, want 4", n)
+		}
+	})
+}
+
 func TestPermanentErrorsEndTheStart(t *testing.T) {
 	t.Parallel()
 	for _, class := range []error{broker.ErrCredentials, broker.ErrPermission, broker.ErrMismatch, broker.ErrMissing} {

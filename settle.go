@@ -82,10 +82,10 @@ func (s *stint) retrySettlement(j *job, err error) {
 		defer s.markStuck(-1, nil)
 		select {
 		case <-s.session.Done():
-			s.abandon()
+			s.abandon(1)
 			return
 		case <-s.work.Done():
-			s.abandon()
+			s.abandon(1)
 			return
 		case <-time.After(wait):
 		}

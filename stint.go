@@ -32,6 +32,11 @@ type stint struct {
 	// own.
 	over chan error
 
+	// ahead is what was received and not let in yet, oldest first. It belongs
+	// to the dispatcher.
+	ahead    []broker.Delivery
+	suspects bool // there is one among them
+
 	// cleared says that, since the last suspect, a delivery was settled that
 	// was no redelivery: whatever killed a process is behind us.
 	cleared atomic.Bool

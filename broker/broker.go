@@ -73,6 +73,11 @@ type Session interface {
 	// deliveries were still unread: the broker has taken those back.
 	Receive(ctx context.Context) (Delivery, error)
 
+	// TryReceive returns a delivery that the broker has sent already, and
+	// false when there is none at hand, also when the session is over. It lets
+	// the core look at what it holds before it runs any of it.
+	TryReceive() (Delivery, bool)
+
 	// Probe asks the broker whether this session is really attached to its
 	// queue: connected is not consuming. It returns [ErrDetached] when it is
 	// not, and any other error when the answer could not be had.

@@ -82,7 +82,9 @@ func testPoison(t *testing.T, server testenv.RabbitMQ, kind string) {
 	expect(t, "parked exhausted", reasons[broker.ReasonExhausted], 50)
 	expect(t, "parked crash_loop", reasons[broker.ReasonCrashLoop], 20)
 	expect(t, "kinds of reason", len(reasons), 2)
-	if n := max(maxCrashes, parkedCrashes); n > 1 {
+	// A classic queue keeps no count and puts a stamped message behind the rest,
+	// where the next killer may run before it is seen: docs/guarantees.md.
+	if n := max(maxCrashes, parkedCrashes); n > 1 && kind == "quorum" {
 		t.Errorf("an innocent message was charged %d crashes", n)
 	}
 	expect(t, "left on the way", onTheWay(t, rmq, queue), 0)

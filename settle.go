@@ -60,11 +60,27 @@ func (s *stint) settled(j *job, err error) {
 	case errors.Is(err, broker.ErrRefused), errors.Is(err, broker.ErrUnrouted):
 		s.tellUnsettled(j, err)
 		s.retrySettlement(j, err)
+	case errors.Is(err, broker.ErrUnsupported):
+		s.tellUnsettled(j, err)
+		s.settleOtherwise(j, err)
 	default:
 		// Unknown, closed, or settled before: the delivery is the broker's.
 		s.ledger.settled(broker.FateRelease)
 		s.tellUnsettled(j, err)
 	}
+}
+
+// settleOtherwise deals with a settlement that can never be made, such as a
+// reply that no message can carry: a failed attempt, and what cannot be settled
+// so either goes back.
+func (s *stint) settleOtherwise(j *job, err error) {
+	if j.cause == nil {
+		j.cause, j.facts.try = err, s.cfg.Policy.Tries
+		j.decision = decide(s.cfg.Policy, j.facts, ruling{kind: kindRetry})
+	} else {
+		j.decision = decision{fate: broker.FateRelease, attempt: j.facts.attempt, lap: j.facts.lap}
+	}
+	s.wg.Go(func() { s.settle(j) }) // we are on the driver's goroutine
 }
 
 // retrySettlement tries a settlement again that the broker refused, for as

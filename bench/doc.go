@@ -1,0 +1,8 @@
+// Command bench measures Holdfast against what one would write by hand on the
+// same client library, and its own use of memory. docs/bench.md says what each
+// line means.
+//
+// Every figure is a ratio inside one run: the contestants take turns in this
+// one process, on the same broker, with the same connection parameters. It is
+// not a test. A target that is missed is marked, and the exit code stays 0.
+package main

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	bodySize = 256
+
+	// serialShare is the part of the messages that a contestant gets which
+	// waits for each confirm: it takes a millisecond and more for each.
+	serialShare = 10
+)
+
+// paths are the contests, by name.
+var paths = []string{"happy", "park", "retry"}
+
+// options is what a run measures.
+type options struct {
+	servers []server
+	rounds  int
+
+	happy  int // messages in each run on the happy path
+	copies int // and where each message is copied
+	soak   int // in the memory run
+
+	only   []string
+	memory bool
+	allocs bool
+}
+
+func readOptions(args []string) (options, error) {
+	var o options
+	var brokers, only string
+	var quick bool
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.StringVar(&brokers, "brokers", "rabbitmq4,rabbitmq3", "the `brokers` to measure on, of those that run")
+	f.StringVar(&only, "only", strings.Join(paths, ","), "the `paths` to measure")
+	f.IntVar(&o.rounds, "rounds", 5, "how often each contestant runs")
+	f.IntVar(&o.happy, "messages", 20_000, "messages in a run of the happy path; half as many in one of park and retry")
+	f.IntVar(&o.soak, "memory-messages", 1_000_000, "messages in the memory run")
+	f.BoolVar(&o.memory, "memory", true, "measure memory; takes some minutes")
+	f.BoolVar(&o.allocs, "allocs", true, "measure the allocations of the core, which needs no broker")
+	f.BoolVar(&quick, "quick", false, "a quarter of the messages, 3 rounds, no memory: for development")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if quick {
+		o.rounds, o.happy, o.memory = 3, o.happy/4, false
+	}
+	o.copies = o.happy / 2
+	o.only = fields(only)
+	o.servers = findServers(fields(brokers))
+	return o, o.check()
+}
+
+func (o options) check() error {
+	var errs []error
+	if o.rounds < 1 {
+		errs = append(errs, fmt.Errorf("-rounds must be at least 1, not %d", o.rounds))
+	}
+	for _, path := range o.only {
+		if !slices.Contains(paths, path) {
+			errs = append(errs, fmt.Errorf("-only must be of %s, not %q", strings.Join(paths, ","), path))
+		}
+	}
+	if o.happy < minMessages {
+		errs = append(errs, fmt.Errorf("-messages must be at least %d, not %d", minMessages, o.happy))
+	}
+	if o.memory && o.soak < 2*firstMark {
+		errs = append(errs, fmt.Errorf("-memory-messages must be at least %d, not %d", 2*firstMark, o.soak))
+	}
+	if len(o.servers) == 0 && (o.memory || len(o.only) > 0) {
+		errs = append(errs, errors.New("no broker: set HOLDFAST_RABBITMQ4_URL and HOLDFAST_RABBITMQ4_MANAGEMENT_URL, or run make services"))
+	}
+	return errors.Join(errs...)
+}
+
+func (o options) wants(path string) bool { return slices.Contains(o.only, path) }
+
+func fields(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+}

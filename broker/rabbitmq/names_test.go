@@ -1,0 +1,28 @@
+package rabbitmq
+
+import (
+	"testing"
+	"time"
+)
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	n := names{"billing-service.holdfast"}
+	for got, want := range map[string]string{
+		n.exchange():                     "billing-service.holdfast",
+		n.back():                         "billing-service.holdfast.return",
+		n.strays():                       "billing-service.holdfast.unrouted",
+		n.rung(1500 * time.Millisecond):  "billing-service.holdfast.retry.1500",
+		n.parked("orders", false):        "orders.parked",
+		n.parked("orders", true):         "billing-service.holdfast.parked",
+		n.parked("amq.gen-x", false):     "billing-service.holdfast.parked",
+		holdName("orders"):               "orders.hold",
+		n.replayExchange("orders"):       "billing-service.holdfast.replay.orders",
+		names{DefaultNamespace}.back():   "holdfast.return",
+		names{"h"}.parked("amqx", false): "amqx.parked",
+	} {
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

@@ -1,0 +1,381 @@
+package rabbitmq
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/holdfast-mq/holdfast/broker"
+)
+
+const (
+	// window is how many publishes may wait for their confirm, windowBytes how
+	// much they may weigh together; one more may always start. Some 3.8 MB
+	// fill the buffers of a blocked connection and make a write hang.
+	window      = 512
+	windowBytes = 512 << 10
+)
+
+// job is one message to publish.
+type job struct {
+	exchange, key string
+	msg           amqp.Publishing
+
+	// done is told the outcome, once: nil for stored (confirmed and routed),
+	// or an error of class ErrUnrouted, ErrRefused, ErrUnknown or ErrClosed.
+	// It must not block.
+	done func(error)
+}
+
+func (j *job) size() int { return len(j.msg.Body) + tableSize(j.msg.Headers) }
+
+// publisher publishes in a pipeline: confirmed, mandatory, persistent. One
+// goroutine owns the channel, so that a return is always read before the
+// confirm it came with is judged; separate readers miss a quarter of them.
+type publisher struct {
+	link   *link
+	notify func(broker.Notice)
+	failed func(error) // told once, when the publisher ends of itself
+	once   sync.Once
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	wake   chan struct{}
+	gone   chan struct{} // closed when run has returned
+	watch  *watchdog
+	conn   atomic.Pointer[conn]
+
+	mu     sync.Mutex
+	queue  []*job
+	closed bool
+
+	// The rest belongs to run.
+	hear     *listener
+	out      *outlet
+	flight   []flown // oldest first
+	bytes    int
+	seq      int64
+	returned map[int64]string
+}
+
+// flown is a publish whose confirm has not come.
+type flown struct {
+	job  *job
+	seq  int64
+	size int
+	conf *amqp.DeferredConfirmation
+}
+
+func newPublisher(ctx context.Context, l *link, notify func(broker.Notice), fail func(error)) *publisher {
+	p := &publisher{
+		link: l, notify: notify, failed: fail,
+		wake: make(chan struct{}, 1), gone: make(chan struct{}), returned: map[int64]string{},
+	}
+	p.ctx, p.cancel = context.WithCancel(ctx)
+	p.watch = newWatchdog(l.conf.ConfirmTimeout, p.late)
+	p.hear = &listener{told: p.blocked}
+	return p
+}
+
+// publish takes j over. It never blocks: what may be waiting is bounded by
+// those who publish, a session by its prefetch.
+func (p *publisher) publish(j *job) {
+	p.mu.Lock()
+	closed := p.closed
+	if !closed {
+		p.queue = append(p.queue, j)
+	}
+	p.mu.Unlock()
+	if closed {
+		j.done(broker.ErrClosed)
+		return
+	}
+	p.poke()
+}
+
+func (p *publisher) poke() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// stop ends run. What is not confirmed by then is unknown; what was not
+// published is told so.
+func (p *publisher) stop() {
+	p.cancel()
+	<-p.gone
+}
+
+// fail tells the owner, before anyone who waits for an outcome: what they are
+// told is then only a consequence.
+func (p *publisher) fail(err error) { p.once.Do(func() { p.failed(err) }) }
+
+// late drops the whole connection: RabbitMQ 3.10 wedges one on which the
+// target of a publish was deleted, and a channel cannot even be closed then.
+// It runs beside run, which may be stuck in a write.
+func (p *publisher) late() {
+	if c := p.conn.Load(); c != nil {
+		c.drop(classified(broker.ErrUnknown, "%s confirmed nothing for %v: the publishing connection was dropped",
+			c.at, p.link.conf.ConfirmTimeout))
+	}
+}
+
+// blocked is told by the connection.
+func (p *publisher) blocked(blocked bool, reason string) {
+	if blocked == p.watch.isPaused() {
+		return
+	}
+	p.watch.pause(blocked)
+	if blocked {
+		p.notify(broker.Notice{Kind: broker.NoticeBlocked, Text: reason})
+		return
+	}
+	p.notify(broker.Notice{Kind: broker.NoticeUnblocked})
+	p.poke()
+}
+
+func (p *publisher) run() {
+	defer close(p.gone)
+	err := p.loop()
+	p.mu.Lock()
+	p.closed = true
+	waiting := p.queue
+	p.queue = nil
+	p.mu.Unlock()
+	if err != nil {
+		p.fail(err)
+	}
+	for _, f := range p.flight {
+		f.job.done(unknownError(err))
+	}
+	for _, j := range waiting {
+		j.done(broker.ErrClosed)
+	}
+	p.release()
+	if c := p.conn.Load(); c != nil {
+		c.unlisten(p.hear)
+	}
+}
+
+// loop returns nil when it was stopped, and otherwise what went wrong.
+func (p *publisher) loop() error {
+	for {
+		if err := p.send(); err != nil {
+			return err
+		}
+		var confirmed <-chan struct{}
+		if len(p.flight) > 0 {
+			confirmed = p.flight[0].conf.Done()
+		}
+		select {
+		case <-p.wake:
+		case <-confirmed:
+			if err := p.confirm(); err != nil {
+				return err
+			}
+		case <-p.lostWhileBlocked():
+			p.blocked(false, "")
+		case <-p.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// lostWhileBlocked is closed when the connection that blocks us is gone:
+// nobody says then that the block is over.
+func (p *publisher) lostWhileBlocked() <-chan struct{} {
+	if c := p.conn.Load(); c != nil && p.watch.isPaused() {
+		return c.dead
+	}
+	return nil
+}
+
+// send publishes what waits, as far as the window and the broker allow.
+// Confirms that are there go first: they make room.
+func (p *publisher) send() error {
+	for len(p.flight) < window && p.bytes < windowBytes && !p.confirmed() {
+		j := p.peek()
+		if j == nil {
+			return nil
+		}
+		if ready, err := p.ready(); !ready {
+			return err
+		}
+		p.pop()
+		if err := p.sendOne(j); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *publisher) confirmed() bool {
+	if len(p.flight) == 0 {
+		return false
+	}
+	select {
+	case <-p.flight[0].conf.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *publisher) peek() *job {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.queue) == 0 {
+		return nil
+	}
+	return p.queue[0]
+}
+
+func (p *publisher) pop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue[0] = nil
+	p.queue = p.queue[1:]
+}
+
+// ready makes sure that there is a channel, and reports whether the broker
+// lets us publish. A channel that was lost while nothing was in flight is
+// made again: nothing is in doubt then. While the connection is blocked none
+// is opened, since that would hang.
+func (p *publisher) ready() (bool, error) {
+	if p.out != nil && p.out.ch.IsClosed() && len(p.flight) == 0 {
+		if err := p.out.refused(); err != nil {
+			return false, err
+		}
+		p.release()
+	}
+	if p.out != nil {
+		return !p.watch.isPaused(), nil
+	}
+	c, err := p.link.get(p.ctx)
+	if err != nil {
+		return false, err
+	}
+	p.attach(c)
+	if p.watch.isPaused() {
+		return false, nil
+	}
+	p.out, err = openOutlet(p.ctx, c)
+	return err == nil, err
+}
+
+// attach listens to the connection that is used from now on.
+func (p *publisher) attach(c *conn) {
+	old := p.conn.Swap(c)
+	if old == c {
+		return
+	}
+	if old != nil {
+		old.unlisten(p.hear)
+	}
+	c.listen(p.hear)
+}
+
+func (p *publisher) sendOne(j *job) error {
+	p.seq++
+	j.msg.Headers[headerSeq] = p.seq
+	p.watch.await()
+	conf, err := p.out.ch.PublishWithDeferredConfirm(j.exchange, j.key, true, false, j.msg)
+	if err == nil {
+		f := flown{job: j, seq: p.seq, size: j.size(), conf: conf}
+		p.flight = append(p.flight, f)
+		p.bytes += f.size
+		return nil
+	}
+	why := p.out.why()
+	p.fail(why)
+	if errors.Is(err, amqp.ErrClosed) {
+		j.done(broker.ErrClosed) // it was closed before: no whole message was sent
+	} else {
+		j.done(unknownError(err))
+	}
+	return why
+}
+
+// confirm judges what was confirmed, from the oldest on.
+func (p *publisher) confirm() error {
+	n := 0
+	for ; n < len(p.flight); n++ {
+		f := &p.flight[n]
+		select {
+		case <-f.conf.Done():
+		default:
+			p.shift(n)
+			return nil
+		}
+		if !f.conf.Acked() && p.out.ch.IsClosed() {
+			p.shift(n)
+			return p.out.why()
+		}
+		// Its return, if there is one, came before its confirm.
+		p.drain()
+		f.job.done(p.outcome(f))
+	}
+	p.shift(n)
+	return nil
+}
+
+func (p *publisher) outcome(f *flown) error {
+	why, back := p.returned[f.seq]
+	switch {
+	case back:
+		delete(p.returned, f.seq)
+		return classified(broker.ErrUnrouted, "no queue took the copy for exchange %q with key %q: %s",
+			f.job.exchange, f.job.key, why)
+	case f.conf.Acked():
+		return nil
+	}
+	return classified(broker.ErrRefused, "the broker refused the copy for exchange %q with key %q: "+
+		"a queue there is full or unavailable", f.job.exchange, f.job.key)
+}
+
+// drain reads the returns that are there, by our own number.
+func (p *publisher) drain() {
+	for {
+		select {
+		case r, ok := <-p.out.returns:
+			if !ok {
+				return
+			}
+			if seq, ours := r.Headers[headerSeq].(int64); ours {
+				p.returned[seq] = r.ReplyText
+			}
+		default:
+			return
+		}
+	}
+}
+
+// shift forgets the n oldest, and starts the clock anew for the rest.
+func (p *publisher) shift(n int) {
+	for i := range n {
+		p.bytes -= p.flight[i].size
+		p.flight[i] = flown{}
+	}
+	p.flight = p.flight[n:]
+	p.watch.progressed(len(p.flight) > 0)
+}
+
+// release gives the channel back.
+func (p *publisher) release() {
+	p.watch.progressed(false)
+	if p.out != nil {
+		p.link.retire(p.out.conn, p.out.ch)
+		p.out = nil
+	}
+}
+
+func unknownError(why error) error {
+	if why == nil {
+		return classified(broker.ErrUnknown, "the session ended before the broker confirmed the copy")
+	}
+	return classified(broker.ErrUnknown, "the broker did not confirm the copy: %s", textOf(why))
+}

@@ -156,29 +156,24 @@ func checkAdmit(t *testing.T, p Policy, f facts, d decision) {
 
 func checkDecide(t *testing.T, p Policy, f facts, r ruling, d decision) {
 	t.Helper()
-	switch {
-	case d.run != (d.fate == 0):
-		t.Fatalf("decide gave neither or both of a run and a fate: %+v", d)
-	case d.run && f.try >= p.Tries:
-		t.Fatalf("decide gave a try beyond %d: %+v", p.Tries, d)
-	case d.run && (f.stopping || d.wait < r.after):
-		t.Fatalf("decide gave a try that is too soon: %+v", d)
-	case d.fate == broker.FateDone:
-		t.Fatalf("decide called a failure done")
-	case d.fate == broker.FateDelay && f.attempt > len(p.Ladder):
-		t.Fatalf("decide gave attempt %d of %d", f.attempt+1, len(p.Ladder)+1)
-	case d.fate == broker.FateDelay && d.attempt != f.attempt+1:
-		t.Fatalf("decide did not count the attempt: %+v", d)
-	case d.fate == broker.FateHold && (f.lap >= p.Laps || d.lap != f.lap+1 || d.attempt != f.attempt):
-		t.Fatalf("decide gave a hold that the policy forbids: %+v from %+v", d, f)
-	case d.fate == broker.FatePark && !d.reason.Valid():
-		t.Fatalf("decide parked without a reason")
-	case d.fate != broker.FatePark && d.reason != "":
-		t.Fatalf("decide gave a reason without a park")
-	case d.fate == broker.FateDiscard && r.kind != kindDiscard:
-		t.Fatalf("decide discarded what nobody discards")
-	case f.stopping && (d.fate == broker.FateDelay || d.fate == broker.FateHold):
-		t.Fatalf("decide charged a shutdown to the message: %+v", d)
+	for what, wrong := range map[string]bool{
+		"neither or both of a run and a fate":  d.run != (d.fate == 0),
+		"a try beyond the policy's":            d.run && f.try >= p.Tries,
+		"a try that is too soon":               d.run && (f.stopping || d.wait < r.after),
+		"a failure called done":                d.fate == broker.FateDone,
+		"an attempt beyond the ladder":         d.fate == broker.FateDelay && f.attempt > len(p.Ladder),
+		"an attempt that is not counted":       d.fate == broker.FateDelay && d.attempt != f.attempt+1,
+		"a lap beyond the policy's":            d.fate == broker.FateHold && f.lap >= p.Laps,
+		"a hold that counts something else":    d.fate == broker.FateHold && (d.lap != f.lap+1 || d.attempt != f.attempt),
+		"a park without a reason":              d.fate == broker.FatePark && !d.reason.Valid(),
+		"a reason without a park":              d.fate != broker.FatePark && d.reason != "",
+		"a discard of what nobody discards":    d.fate == broker.FateDiscard && r.kind != kindDiscard,
+		"a shutdown that is charged":           f.stopping && (d.fate == broker.FateDelay || d.fate == broker.FateHold),
+		"a crash charged to one that returned": d.fate != broker.FatePark && d.crashes != 0,
+	} {
+		if wrong {
+			t.Fatalf("decide gave %s: %+v from %+v and %+v", what, d, f, r)
+		}
 	}
 	checkPossible(t, p, f, d)
 }

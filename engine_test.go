@@ -245,67 +245,81 @@ func TestAStuckMessageDoesNotHoldUpTheStop(t *testing.T) {
 
 func TestSuspectsRunAlone(t *testing.T) {
 	t.Parallel()
-	var running, alone, most atomic.Int32
-	var gate chan struct{}
-	cfg := holdfast.ConsumerConfig{Concurrency: 8, Prefetch: 50, Handler: func(_ context.Context, m *holdfast.Message) error {
-		n := running.Add(1)
-		defer running.Add(-1)
-		most.Store(max(most.Load(), n))
-		if m.Redelivered && n == 1 {
-			alone.Add(1)
-		}
-		if strings.HasPrefix(m.ID, "gated") {
-			<-gate
-		}
-		return nil
-	}}
-	for _, opts := range [][]membroker.Option{nil, {membroker.WithoutFreeRelease}, {membroker.WithoutCounts}} {
-		running.Store(0)
-		alone.Store(0)
-		try(t, cfg, func(tr *trial) {
-			gate = make(chan struct{})
-			// Another consumer dies with ten messages, one of them a killer.
-			other := tr.broker.Peer()
-			session, err := other.Open(tr.Context(), broker.Subscription{Queue: queue, Hold: time.Minute})
-			if err != nil {
-				tr.Fatal(err)
-			}
-			tr.publish("warm", "up", "gated 1", "gated 2") // the consumer takes the full prefetch now
-			if err := session.Consume(tr.Context(), 10); err != nil {
-				tr.Fatal(err)
-			}
-			for i := range 40 {
-				tr.publish(fmt.Sprint("m", i))
-			}
-			taken := 0
-			for range 10 {
-				ctx, cancel := context.WithTimeout(tr.Context(), time.Second)
-				if _, err := session.Receive(ctx); err == nil {
-					taken++
+	for name, opts := range map[string][]membroker.Option{
+		"counts, free release": nil,
+		"counts":               {membroker.WithoutFreeRelease},
+		"no counts":            {membroker.WithoutCounts},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var crowd crowd
+			cfg := holdfast.ConsumerConfig{Concurrency: 8, Prefetch: 50, Handler: crowd.handle}
+			try(t, cfg, func(tr *trial) {
+				crowd.gate = make(chan struct{})
+				tr.publish("warm", "up", "gated 1", "gated 2") // the consumer takes the full prefetch now
+				taken := tr.peerDies(10, 40)
+				close(crowd.gate)
+				tr.pass(time.Minute)
+				if b := tr.consumer.Books(); b.Done != 44 {
+					tr.Errorf("books: %+v", b)
 				}
-				cancel()
-			}
-			if taken == 0 {
-				tr.Fatal("the other consumer got nothing")
-			}
-			other.Cut()
-			synctest.Wait()
-			close(gate)
-			tr.pass(time.Minute)
-			if b := tr.consumer.Books(); b.Done != 44 {
-				tr.Errorf("books: %+v", b)
-			}
-			if int(alone.Load()) != taken && opts == nil {
-				tr.Errorf("%d of %d suspects ran alone", alone.Load(), taken)
-			}
-			if tr.count(holdfast.EventIsolated) == 0 {
-				tr.Error("nobody was isolated")
-			}
-		}, opts...)
+				if int(crowd.alone.Load()) != taken && opts == nil {
+					tr.Errorf("%d of %d suspects ran alone", crowd.alone.Load(), taken)
+				}
+				if tr.count(holdfast.EventIsolated) == 0 {
+					tr.Error("nobody was isolated")
+				}
+				if crowd.most.Load() < 2 {
+					tr.Error("nothing ever ran at the same time: the test shows nothing")
+				}
+			}, opts...)
+		})
 	}
-	if most.Load() < 2 {
-		t.Error("nothing ever ran at the same time: the test shows nothing")
+}
+
+// crowd is a handler that sees who runs beside whom.
+type crowd struct {
+	gate                 chan struct{}
+	running, alone, most atomic.Int32
+}
+
+func (c *crowd) handle(_ context.Context, m *holdfast.Message) error {
+	n := c.running.Add(1)
+	defer c.running.Add(-1)
+	c.most.Store(max(c.most.Load(), n))
+	if m.Redelivered && n == 1 {
+		c.alone.Add(1)
 	}
+	if strings.HasPrefix(m.ID, "gated") {
+		<-c.gate
+	}
+	return nil
+}
+
+// peerDies publishes messages, lets another consumer take up to prefetch of
+// them, and ends it as a kill would. It returns how many it had.
+func (tr *trial) peerDies(prefetch, messages int) (taken int) {
+	tr.Helper()
+	other := tr.broker.Peer()
+	session, err := other.Open(tr.Context(), broker.Subscription{Queue: queue, Hold: time.Minute})
+	if err != nil {
+		tr.Fatal(err)
+	}
+	if err := session.Consume(tr.Context(), prefetch); err != nil {
+		tr.Fatal(err)
+	}
+	for i := range messages {
+		tr.publish(fmt.Sprint("m", i))
+	}
+	for _, ok := session.TryReceive(); ok; _, ok = session.TryReceive() {
+		taken++
+	}
+	if taken == 0 {
+		tr.Fatal("the other consumer got nothing")
+	}
+	other.Cut()
+	synctest.Wait()
+	return taken
 }
 
 func TestStopFinishesWhatRunsAndSpendsNothing(t *testing.T) {

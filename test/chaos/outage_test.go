@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/broker"
+	"github.com/holdfast-mq/holdfast/broker/rabbitmq"
 	"github.com/holdfast-mq/holdfast/internal/testenv"
 )
 
@@ -183,12 +184,7 @@ func (o *outage) finish(t *testing.T) {
 	rmq := open(t, o.address)
 	var since time.Time
 	testenv.Eventually(t, time.Minute, "all failing messages are parked, and nothing is on the way for a second", func() bool {
-		kept, moving := 0, depth(t, rmq, "holdfast.retry.100")+depth(t, rmq, "holdfast.retry.200")
-		for i, q := range o.queues {
-			kept += depth(t, rmq, q+".parked")
-			moving += depth(t, rmq, q) + int(o.consumers[i].Books().InFlight)
-		}
-		if kept < failing || moving > 0 {
+		if kept, moving := o.places(t, rmq); kept < failing || moving > 0 {
 			since = time.Time{}
 		} else if since.IsZero() {
 			since = time.Now()
@@ -196,20 +192,7 @@ func (o *outage) finish(t *testing.T) {
 		return !since.IsZero() && time.Since(since) > time.Second
 	})
 	o.stop()
-	kept := map[string]bool{}
-	duplicates := 0
-	for _, q := range o.queues {
-		_, err := rmq.Sift(context.Background(), q+".parked", broker.SiftOptions{}, func(_ context.Context, s *broker.Stored) (broker.Action, error) {
-			if kept[s.Message.ID] {
-				duplicates++
-			}
-			kept[s.Message.ID] = true
-			return broker.Action{}, nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	kept, duplicates := o.kept(t, rmq)
 	lost, twice := 0, 0
 	for i := range outageMessages {
 		id := strconv.Itoa(i)
@@ -220,21 +203,55 @@ func (o *outage) finish(t *testing.T) {
 			twice++
 		}
 	}
-	var books []string
+	t.Logf("done %d (%d of them more than once), parked %d (%d duplicates), lost %d\n%v",
+		o.count(), twice, len(kept), duplicates, lost, o.books(t))
+	expect(t, "lost", lost, 0)
+	expect(t, "done", o.count(), outageMessages-failing)
+	expect(t, "parked", len(kept), failing)
+	_, moving := o.places(t, rmq)
+	expect(t, "left on the way", moving, 0)
+}
+
+// places counts what is parked and what is neither done nor parked.
+func (o *outage) places(t *testing.T, rmq *rabbitmq.Broker) (kept, moving int) {
+	moving = depth(t, rmq, "holdfast.retry.100") + depth(t, rmq, "holdfast.retry.200")
+	for i, q := range o.queues {
+		kept += depth(t, rmq, q+".parked")
+		moving += depth(t, rmq, q) + int(o.consumers[i].Books().InFlight)
+	}
+	return kept, moving
+}
+
+// kept returns the ids of the parked messages, and how many copies there are
+// beyond those.
+func (o *outage) kept(t *testing.T, rmq *rabbitmq.Broker) (ids map[string]bool, duplicates int) {
+	t.Helper()
+	ids = map[string]bool{}
+	for _, q := range o.queues {
+		_, err := rmq.Sift(context.Background(), q+".parked", broker.SiftOptions{}, func(_ context.Context, s *broker.Stored) (broker.Action, error) {
+			if ids[s.Message.ID] {
+				duplicates++
+			}
+			ids[s.Message.ID] = true
+			return broker.Action{}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return ids, duplicates
+}
+
+func (o *outage) books(t *testing.T) (all []string) {
+	t.Helper()
 	for _, c := range o.consumers {
 		b := c.Books()
 		if !b.Balanced() || b.InFlight != 0 {
 			t.Errorf("the books do not balance: %+v", b)
 		}
-		books = append(books, fmt.Sprintf("%+v", b))
+		all = append(all, fmt.Sprintf("%+v", b))
 	}
-	t.Logf("done %d (%d of them more than once), parked %d (%d duplicates), lost %d\n%v", o.count(), twice, len(kept), duplicates, lost, books)
-	expect(t, "lost", lost, 0)
-	expect(t, "done", o.count(), outageMessages-failing)
-	expect(t, "parked", len(kept), failing)
-	for _, q := range o.queues {
-		expect(t, "left in "+q, depth(t, rmq, q), 0)
-	}
+	return all
 }
 
 // cutConnections closes every connection of the vhost, from the broker's side.

@@ -34,9 +34,9 @@ func testPoison(t *testing.T, server testenv.RabbitMQ, kind string) {
 	rmq := open(t, url)
 
 	ledger := filepath.Join(t.TempDir(), "ledger")
-	done := make(chan struct{})
+	quiet := make(chan struct{})
 	go func() {
-		defer close(done)
+		defer close(quiet)
 		var since time.Time
 		testenv.Eventually(t, 4*time.Minute, "930 done, 70 parked, and nothing on the way for a second", func() bool {
 			if len(readLedger(t, ledger)) < 930 || depth(t, rmq, queue+".parked") < 70 || onTheWay(t, rmq, queue) > 0 {
@@ -48,46 +48,53 @@ func testPoison(t *testing.T, server testenv.RabbitMQ, kind string) {
 		})
 	}()
 	began := time.Now()
-	killed := restartUntil(t, job{URL: url, Queue: queue, Ledger: ledger}, done)
+	killed := restartUntil(t, job{URL: url, Queue: queue, Ledger: ledger}, quiet)
 
-	finished := readLedger(t, ledger)
-	third, twiceRun, maxCrashes := 0, 0, 0
-	for id, e := range finished {
-		switch kinds[id] {
-		case kindTwice:
-			if e.attempt == 3 {
-				third++
-			}
-		case kindGood:
-			if e.attempt != 1 {
-				t.Errorf("message %s was good and done on attempt %d", id, e.attempt)
-			}
-		default:
-			t.Errorf("message %s is %q and done", id, kinds[id])
-		}
-		if e.times > 1 {
-			twiceRun++
-		}
-		maxCrashes = max(maxCrashes, e.crashes)
-	}
+	d := readDone(t, ledger, kinds)
 	reasons, duplicates, parkedCrashes := parked(t, rmq, queue, kinds)
-	lost := 1000 - len(finished) - reasons[broker.ReasonExhausted] - reasons[broker.ReasonCrashLoop]
+	lost := 1000 - d.messages - reasons[broker.ReasonExhausted] - reasons[broker.ReasonCrashLoop]
+	innocent := max(d.crashes, parkedCrashes)
 	t.Logf("done %d (%d of them on their third attempt), parked exhausted %d, parked crash_loop %d, lost %d; "+
 		"%d processes killed in %v; done more than once %d, parked more than once %d; most crashes charged to an innocent: %d",
-		len(finished), third, reasons[broker.ReasonExhausted], reasons[broker.ReasonCrashLoop], lost,
-		killed, time.Since(began).Round(time.Second), twiceRun, duplicates, max(maxCrashes, parkedCrashes))
+		d.messages, d.onThird, reasons[broker.ReasonExhausted], reasons[broker.ReasonCrashLoop], lost,
+		killed, time.Since(began).Round(time.Second), d.again, duplicates, innocent)
 
-	expect(t, "done", len(finished), 930)
-	expect(t, "done on the third attempt", third, 50)
+	expect(t, "done", d.messages, 930)
+	expect(t, "done on the third attempt", d.onThird, 50)
 	expect(t, "parked exhausted", reasons[broker.ReasonExhausted], 50)
 	expect(t, "parked crash_loop", reasons[broker.ReasonCrashLoop], 20)
 	expect(t, "kinds of reason", len(reasons), 2)
+	expect(t, "left on the way", onTheWay(t, rmq, queue), 0)
 	// A classic queue keeps no count and puts a stamped message behind the rest,
 	// where the next killer may run before it is seen: docs/guarantees.md.
-	if n := max(maxCrashes, parkedCrashes); n > 1 && kind == "quorum" {
-		t.Errorf("an innocent message was charged %d crashes", n)
+	if innocent > 1 && kind == "quorum" {
+		t.Errorf("an innocent message was charged %d crashes", innocent)
 	}
-	expect(t, "left on the way", onTheWay(t, rmq, queue), 0)
+}
+
+// done sums up the ledger.
+type done struct {
+	messages, onThird, again int
+	crashes                  int // the most that one of them was charged
+}
+
+func readDone(t *testing.T, ledger string, kinds map[string]string) (d done) {
+	t.Helper()
+	for id, e := range readLedger(t, ledger) {
+		d.messages++
+		if e.times > 1 {
+			d.again++
+		}
+		d.crashes = max(d.crashes, e.crashes)
+		switch {
+		case kinds[id] == kindTwice && e.attempt == 3:
+			d.onThird++
+		case kinds[id] == kindGood && e.attempt == 1:
+		default:
+			t.Errorf("message %s is %q and done on attempt %d", id, kinds[id], e.attempt)
+		}
+	}
+	return d
 }
 
 // onTheWay counts what is neither done nor parked.

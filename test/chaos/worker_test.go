@@ -63,7 +63,7 @@ func work() int {
 	if err != nil {
 		return failed(err)
 	}
-	defer rmq.Close()
+	defer func() { _ = rmq.Close() }()
 	c, err := holdfast.NewConsumer(rmq, holdfast.ConsumerConfig{
 		Queue: j.Queue, Policy: chaosPolicy(),
 		Handler: holdfast.JSON(func(_ context.Context, o order, m *holdfast.Message) error {

@@ -33,7 +33,7 @@ race: ## run the tests that need no server, with the race detector
 fuzz: ## fuzz the decision for 30 s
 	go test -run '^$$' -fuzz FuzzDecide -fuzztime 30s .
 
-bench: ## measure; BENCH_OUT names the folder for results
+bench: ## measure; BENCH_OUT names the file for the JSON
 	go run ./bench
 
 check: fmt-check vet lint ## formatting, vet and lint

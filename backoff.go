@@ -12,10 +12,14 @@ const (
 	firstWait = 100 * time.Millisecond
 	longWait  = 30 * time.Second
 
-	// portWait bounds the wait for a broker whose port does not answer: such a
-	// try costs one packet, and a consumer should be back within seconds of
-	// its broker. Everything that costs a handshake waits up to longWait.
+	// portWait bounds the wait for a broker that cannot be connected to: such
+	// a try costs a packet or two, and a consumer should be back within seconds
+	// of its broker.
 	portWait = 3 * time.Second
+
+	// flapWait is the least wait from the second short session in a row on: a
+	// message that brings every session down comes at most twice a second.
+	flapWait = 500 * time.Millisecond
 
 	// healthyAfter is how long a session must have lasted for the next failure
 	// to be a first one again.
@@ -26,14 +30,19 @@ const (
 // fleet does not come back as one. It carries on across settlement failures.
 type backoff struct{ failures int }
 
-func (b *backoff) next(err error) time.Duration {
-	limit := longWait
-	if errors.Is(err, broker.ErrUnreachable) {
+// next is the wait after err. opened says that there was a session, which then
+// ended.
+func (b *backoff) next(err error, opened bool) time.Duration {
+	least, limit := time.Millisecond, longWait
+	if opened && b.failures > 0 {
+		least = flapWait
+	}
+	if !opened && errors.Is(err, broker.ErrUnreachable) {
 		limit = portWait
 	}
 	ceiling := ceilingAfter(b.failures, firstWait, limit)
 	b.failures++
-	return time.Duration(rand.Int64N(int64(ceiling))) + time.Millisecond
+	return max(rand.N(ceiling), least)
 }
 
 func (b *backoff) reset() { b.failures = 0 }

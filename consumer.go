@@ -85,8 +85,8 @@ type Consumer struct {
 }
 
 // NewConsumer makes a consumer of b. It checks the configuration and connects
-// nothing: that is [Consumer.Run]. Every line of the error names a field, its
-// bound and the value.
+// nothing: that is [Consumer.Run]. Its error is of class [broker.ErrConfig], and
+// every line of it names a field, its bound and the value.
 func NewConsumer(b broker.Broker, cfg ConsumerConfig) (*Consumer, error) {
 	cfg = cfg.withDefaults()
 	err := cfg.validate()
@@ -97,7 +97,7 @@ func NewConsumer(b broker.Broker, cfg ConsumerConfig) (*Consumer, error) {
 		err = errors.Join(err, errors.New("consumer: the broker must not be nil"))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("holdfast: %w", err)
+		return nil, fmt.Errorf("holdfast: %w: %w", broker.ErrConfig, err)
 	}
 	handler := cfg.Handler
 	return &Consumer{newEngine(b, cfg, false, func(ctx context.Context, m *Message) (*Reply, error) {

@@ -17,6 +17,7 @@ import (
 // settled; and when it meets a suspect later (another process died), it runs
 // that one alone. Only what was really running is charged again.
 func (s *stint) dispatch(ctx context.Context) {
+	defer s.abandonAhead() // deferred, since a handler may end this goroutine
 	err := s.narrow(ctx)
 	if err == nil {
 		s.status.set(StateAttached, nil)
@@ -26,11 +27,14 @@ func (s *stint) dispatch(ctx context.Context) {
 	for err == nil {
 		err = s.step(ctx)
 	}
-	s.abandon(len(s.ahead))
-	s.ahead = nil
 	if ctx.Err() == nil {
 		s.end(err)
 	}
+}
+
+func (s *stint) abandonAhead() {
+	s.abandon(len(s.ahead))
+	s.ahead = nil
 }
 
 // step lets one delivery in, in the mode that what is at hand calls for.

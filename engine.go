@@ -95,7 +95,7 @@ func (e *engine) supervise(ctx context.Context, cut context.CancelFunc) error {
 	var wait backoff
 	e.status.set(StateConnecting, nil)
 	for {
-		err := e.attach(ctx, cut, &wait)
+		opened, err := e.attach(ctx, cut, &wait)
 		if ctx.Err() != nil {
 			return e.finish()
 		}
@@ -106,7 +106,7 @@ func (e *engine) supervise(ctx context.Context, cut context.CancelFunc) error {
 		} else {
 			e.status.set(StateConnecting, err)
 		}
-		d := wait.next(err)
+		d := wait.next(err, opened)
 		e.event(Event{Kind: EventDetached, Err: err, Wait: d})
 		if !sleep(ctx, d) {
 			return e.finish()
@@ -114,12 +114,12 @@ func (e *engine) supervise(ctx context.Context, cut context.CancelFunc) error {
 	}
 }
 
-// attach opens one session and serves it to its end.
-func (e *engine) attach(ctx context.Context, cut context.CancelFunc, wait *backoff) error {
+// attach opens one session, if it can, and serves it to its end.
+func (e *engine) attach(ctx context.Context, cut context.CancelFunc, wait *backoff) (opened bool, err error) {
 	st := &stint{engine: e, over: make(chan error, 1)}
 	session, err := e.broker.Open(ctx, e.subscription(st.notice))
 	if err != nil {
-		return err
+		return false, err
 	}
 	st.session, st.caps = session, session.Capabilities()
 	began := time.Now()
@@ -130,7 +130,7 @@ func (e *engine) attach(ctx context.Context, cut context.CancelFunc, wait *backo
 	if !errors.Is(err, broker.ErrUnknown) && time.Since(began) >= healthyAfter {
 		wait.reset()
 	}
-	return err
+	return true, err
 }
 
 func (e *engine) subscription(notify func(broker.Notice)) broker.Subscription {

@@ -117,10 +117,10 @@ func TestAHandlerThatEndsItsGoroutineSilencesNothing(t *testing.T) {
 			return nil
 		}}
 		try(t, cfg, func(tr *trial) {
-			tr.publish("exit", "good")
+			tr.publish("exit", "good", "better", "exit", "a", "b", "c")
 			tr.pass(time.Minute)
-			if b := tr.consumer.Books(); b.Done != 1 || b.Delayed != 1 || b.Parked != 1 {
-				tr.Errorf("books %+v, want 1 done, 1 delayed, 1 parked", b)
+			if b := tr.consumer.Books(); b.Done != 5 || b.Delayed != 2 || b.Parked != 2 {
+				tr.Errorf("books %+v, want 5 done, 2 delayed, 2 parked", b)
 			}
 			if !tr.consumer.Health().Ready() {
 				tr.Errorf("not attached: %+v", tr.consumer.Health())
@@ -453,6 +453,33 @@ func TestWaitsForABrokerThatIsDownAtTheStart(t *testing.T) {
 			t.Error(err)
 		}
 		_ = b.Close()
+	})
+}
+
+func TestAMessageThatEndsEverySessionIsNoHotLoop(t *testing.T) {
+	t.Parallel()
+	var tr *trial
+	var times []time.Time
+	cfg := holdfast.ConsumerConfig{
+		Policy: short(func(p *holdfast.Policy) { p.Crashes = 100 }),
+		Handler: func(context.Context, *holdfast.Message) error {
+			times = append(times, time.Now())
+			tr.broker.Cut()
+			return nil
+		},
+	}
+	try(t, cfg, func(inside *trial) {
+		tr = inside
+		tr.publish("poison")
+		tr.pass(2 * time.Minute)
+		for i := range len(times) - 3 {
+			if span := times[i+3].Sub(times[i]); span < time.Second {
+				tr.Errorf("three redeliveries within %v", span)
+			}
+		}
+		if len(times) < 5 || len(times) > 60 {
+			tr.Errorf("%d deliveries in two minutes", len(times))
+		}
 	})
 }
 

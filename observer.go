@@ -133,7 +133,7 @@ func (e Event) attrs() []slog.Attr {
 	add("reason", string(e.Reason), e.Reason != "")
 	add("wait", e.Wait.String(), e.Wait != 0)
 	add("duration", e.Duration.String(), e.Duration != 0)
-	if e.Err != nil {
+	if e.Err != nil && e.Kind != EventDiscarded { // nothing of what is dropped stays, not even quoted
 		text, _ := cutText(fmt.Sprint(e.Err))
 		add("error", text, true)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/broker"
 )
 
 func TestPolicyPresets(t *testing.T) {
@@ -129,5 +131,33 @@ func TestBackoffDoublesToItsLimit(t *testing.T) {
 	}
 	if got := ceilingAfter(1000, firstWait, longWait); got != longWait {
 		t.Errorf("after 1000 failures the ceiling is %v", got)
+	}
+}
+
+func TestBackoffKnowsItsFailures(t *testing.T) {
+	t.Parallel()
+	most := func(failures int, err error, opened bool) (longest, shortest time.Duration) {
+		shortest = time.Hour
+		for range 2000 {
+			b := backoff{failures: failures}
+			d := b.next(err, opened)
+			longest, shortest = max(longest, d), min(shortest, d)
+			if b.failures != failures+1 {
+				t.Fatal("a failure was not counted")
+			}
+		}
+		return longest, shortest
+	}
+	if longest, _ := most(20, broker.ErrUnreachable, false); longest > portWait || longest < portWait*9/10 {
+		t.Errorf("an unreachable broker is waited for up to %v, want %v", longest, portWait)
+	}
+	if longest, _ := most(20, broker.ErrCredentials, false); longest > longWait || longest < longWait*9/10 {
+		t.Errorf("refused credentials wait up to %v, want %v", longest, longWait)
+	}
+	if longest, shortest := most(20, broker.ErrUnreachable, true); longest < longWait*9/10 || shortest < flapWait {
+		t.Errorf("sessions that do not last wait %v to %v", shortest, longest)
+	}
+	if longest, _ := most(0, broker.ErrUnreachable, true); longest > firstWait {
+		t.Errorf("the first loss waits up to %v, want %v", longest, firstWait)
 	}
 }

@@ -61,7 +61,7 @@ func NewResponder(b broker.Broker, cfg ResponderConfig) (*Responder, error) {
 		err = errors.Join(err, errors.New("responder: the broker must not be nil"))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("holdfast: %w", err)
+		return nil, fmt.Errorf("holdfast: %w: %w", broker.ErrConfig, err)
 	}
 	return &Responder{newEngine(b, base, true, cfg.Handler)}, nil
 }

@@ -71,15 +71,15 @@ func (s *stint) settled(j *job, err error) {
 }
 
 // settleOtherwise deals with a settlement that can never be made, such as a
-// reply that no message can carry: a failed attempt, and what cannot be settled
-// so either goes back.
+// reply that no message can carry: it is a failed attempt. What cannot be
+// settled so either is kept, like a refused copy.
 func (s *stint) settleOtherwise(j *job, err error) {
-	if j.cause == nil {
-		j.cause, j.facts.try = err, s.cfg.Policy.Tries
-		j.decision = decide(s.cfg.Policy, j.facts, ruling{kind: kindRetry})
-	} else {
-		j.decision = decision{fate: broker.FateRelease, attempt: j.facts.attempt, lap: j.facts.lap}
+	if j.cause != nil {
+		s.retrySettlement(j, err)
+		return
 	}
+	j.cause, j.facts.try = err, s.cfg.Policy.Tries
+	j.decision = decide(s.cfg.Policy, j.facts, ruling{kind: kindRetry})
 	s.wg.Go(func() { s.settle(j) }) // we are on the driver's goroutine
 }
 

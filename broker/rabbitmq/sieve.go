@@ -16,6 +16,11 @@ const (
 	// there are any, siftStuck how long it lets the broker give it none.
 	siftQuiet = 200 * time.Millisecond
 	siftStuck = 10 * time.Second
+
+	// returnWait is how long a sift waits at most for what it gave back to be
+	// counted again, looking every returnPoll.
+	returnWait = 2 * time.Second
+	returnPoll = 5 * time.Millisecond
 )
 
 // sieve takes messages from the head of a queue, in order, and keeps, removes
@@ -28,6 +33,7 @@ type sieve struct {
 	window  int
 	kind    kind
 	confirm time.Duration // what copies may take once the sift has ended
+	await   bool          // return only when what was kept is counted again
 
 	pick func(context.Context, *broker.Stored) (broker.Action, error)
 	told func(broker.Sifted)
@@ -271,9 +277,35 @@ func (s *sifting) finish(ctx context.Context, err error) (broker.Sifted, error) 
 		err = errors.Join(cause, err) // a copy failed while we waited
 	}
 	err = errors.Join(err, s.giveBack(after))
+	if err == nil && s.await {
+		s.awaitReturn(after)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sum, err
+}
+
+// awaitReturn waits until what was given back is counted again, which a quorum
+// queue does a moment later: whoever looks right after a look is to see the
+// same. Somebody else may take messages meanwhile, so it does not wait long.
+func (s *sifting) awaitReturn(ctx context.Context) {
+	s.mu.Lock()
+	left := s.depth - s.sum.Copied - s.sum.Replied - s.sum.Dropped
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, returnWait)
+	defer cancel()
+	tick := time.NewTicker(returnPoll)
+	defer tick.Stop()
+	for {
+		if q, err := inspect(ctx, s.conn, s.queue); err != nil || q.Messages >= left {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // stop ends the consumer, so that nothing more arrives and acknowledgements

@@ -61,7 +61,7 @@ func rabbitEnv(r *rabbit, caps broker.Capabilities) brokertest.Env {
 		Hold:         func(queue string) string { return queue + ".hold" },
 		Cut:          r.cut,
 		Restart:      r.restart,
-		RestartTakes: 20 * time.Second,
+		RestartTakes: 30 * time.Second,
 		Block:        r.block,
 		LargestBody:  4 << 20,
 		Headers:      rabbitHeaders(),

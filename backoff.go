@@ -21,31 +21,46 @@ const (
 	// message that brings every session down comes at most twice a second.
 	flapWait = 500 * time.Millisecond
 
-	// healthyAfter is how long a session must have lasted for the next failure
-	// to be a first one again.
+	// healthyAfter is how long a session must have lasted for its end to be a
+	// first one again; steadyAfter, when it ended by a settlement that failed.
 	healthyAfter = 10 * time.Second
+	steadyAfter  = 5 * time.Minute
 )
 
 // backoff doubles its ceiling from firstWait, with full jitter, so that a
 // fleet does not come back as one. It carries on across settlement failures.
-type backoff struct{ failures int }
+//
+// What could not be opened and what did not last are counted apart: a broker
+// that was down for long, and is restarted once more, is no flapping one.
+type backoff struct{ refused, short int }
 
-// next is the wait after err. opened says that there was a session, which then
-// ended.
-func (b *backoff) next(err error, opened bool) time.Duration {
-	least, limit := time.Millisecond, longWait
-	if opened && b.failures > 0 {
-		least = flapWait
-	}
-	if !opened && errors.Is(err, broker.ErrUnreachable) {
+// notOpened is the wait after a session could not be opened.
+func (b *backoff) notOpened(err error) time.Duration {
+	limit := longWait
+	if errors.Is(err, broker.ErrUnreachable) {
 		limit = portWait
 	}
-	ceiling := ceilingAfter(b.failures, firstWait, limit)
-	b.failures++
-	return max(rand.N(ceiling), least)
+	b.refused++
+	return rand.N(ceilingAfter(b.refused-1, firstWait, limit))
 }
 
-func (b *backoff) reset() { b.failures = 0 }
+// ended is the wait after a session ended that had lasted so long.
+func (b *backoff) ended(err error, lasted time.Duration) time.Duration {
+	least := healthyAfter
+	if errors.Is(err, broker.ErrUnknown) {
+		least = steadyAfter
+	}
+	if lasted >= least {
+		b.short = 0
+	}
+	b.refused = 0
+	b.short++
+	wait := rand.N(ceilingAfter(b.short-1, firstWait, longWait))
+	if b.short > 1 {
+		wait = max(wait, flapWait)
+	}
+	return wait
+}
 
 // ceilingAfter doubles first n times, up to limit.
 func ceilingAfter(n int, first, limit time.Duration) time.Duration {

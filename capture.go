@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -57,12 +57,16 @@ func captureID(m *broker.Message) string {
 	if m.ID == "" {
 		return rand.Text()
 	}
-	h := sha256.New()
-	for _, part := range []string{m.Origin.Queue, m.Origin.Exchange, m.Origin.Key, m.ID} {
-		fmt.Fprintf(h, "%d:%s", len(part), part)
+	body := sha256.Sum256(m.Body)
+	var room [512]byte
+	parts := room[:0]
+	for _, part := range [...]string{m.Origin.Queue, m.Origin.Exchange, m.Origin.Key, m.ID} {
+		parts = append(strconv.AppendInt(parts, int64(len(part)), 10), ':')
+		parts = append(parts, part...)
 	}
-	h.Write(m.Body)
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	parts = append(parts, body[:]...)
+	sum := sha256.Sum256(parts)
+	return hex.EncodeToString(sum[:16])
 }
 
 // cutText cuts s at maxErrorText on a character's edge, and returns the

@@ -95,7 +95,7 @@ func (e *engine) supervise(ctx context.Context, cut context.CancelFunc) error {
 	var wait backoff
 	e.status.set(StateConnecting, nil)
 	for {
-		opened, err := e.attach(ctx, cut, &wait)
+		d, err := e.attach(ctx, cut, &wait)
 		if ctx.Err() != nil {
 			return e.finish()
 		}
@@ -106,7 +106,6 @@ func (e *engine) supervise(ctx context.Context, cut context.CancelFunc) error {
 		} else {
 			e.status.set(StateConnecting, err)
 		}
-		d := wait.next(err, opened)
 		e.event(Event{Kind: EventDetached, Err: err, Wait: d})
 		if !sleep(ctx, d) {
 			return e.finish()
@@ -114,12 +113,13 @@ func (e *engine) supervise(ctx context.Context, cut context.CancelFunc) error {
 	}
 }
 
-// attach opens one session, if it can, and serves it to its end.
-func (e *engine) attach(ctx context.Context, cut context.CancelFunc, wait *backoff) (opened bool, err error) {
+// attach opens one session, if it can, and serves it to its end. It returns
+// how long to wait for the next.
+func (e *engine) attach(ctx context.Context, cut context.CancelFunc, wait *backoff) (time.Duration, error) {
 	st := &stint{engine: e, over: make(chan error, 1)}
 	session, err := e.broker.Open(ctx, e.subscription(st.notice))
 	if err != nil {
-		return false, err
+		return wait.notOpened(err), err
 	}
 	st.session, st.caps = session, session.Capabilities()
 	began := time.Now()
@@ -127,10 +127,7 @@ func (e *engine) attach(ctx context.Context, cut context.CancelFunc, wait *backo
 	if err != nil && ctx.Err() != nil {
 		e.event(Event{Kind: EventWarning, Err: err, Text: "the session was not closed in order; unsettled messages go back to the broker"})
 	}
-	if !errors.Is(err, broker.ErrUnknown) && time.Since(began) >= healthyAfter {
-		wait.reset()
-	}
-	return true, err
+	return wait.ended(err, time.Since(began)), err
 }
 
 func (e *engine) subscription(notify func(broker.Notice)) broker.Subscription {

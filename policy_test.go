@@ -134,30 +134,46 @@ func TestBackoffDoublesToItsLimit(t *testing.T) {
 	}
 }
 
-func TestBackoffKnowsItsFailures(t *testing.T) {
+// extremes returns the longest and the shortest of many waits.
+func extremes(wait func() time.Duration) (longest, shortest time.Duration) {
+	shortest = time.Hour
+	for range 2000 {
+		d := wait()
+		longest, shortest = max(longest, d), min(shortest, d)
+	}
+	return longest, shortest
+}
+
+func TestBackoffWhenNothingOpens(t *testing.T) {
 	t.Parallel()
-	most := func(failures int, err error, opened bool) (longest, shortest time.Duration) {
-		shortest = time.Hour
-		for range 2000 {
-			b := backoff{failures: failures}
-			d := b.next(err, opened)
-			longest, shortest = max(longest, d), min(shortest, d)
-			if b.failures != failures+1 {
-				t.Fatal("a failure was not counted")
-			}
+	for err, limit := range map[error]time.Duration{broker.ErrUnreachable: portWait, broker.ErrCredentials: longWait} {
+		b := backoff{refused: 20}
+		longest, _ := extremes(func() time.Duration { return b.notOpened(err) })
+		if longest > limit || longest < limit*9/10 {
+			t.Errorf("%v is waited for up to %v, want %v", err, longest, limit)
 		}
-		return longest, shortest
 	}
-	if longest, _ := most(20, broker.ErrUnreachable, false); longest > portWait || longest < portWait*9/10 {
-		t.Errorf("an unreachable broker is waited for up to %v, want %v", longest, portWait)
+	longest, _ := extremes(func() time.Duration { return (&backoff{}).notOpened(broker.ErrUnreachable) })
+	if longest > firstWait {
+		t.Errorf("the first wait is up to %v", longest)
 	}
-	if longest, _ := most(20, broker.ErrCredentials, false); longest > longWait || longest < longWait*9/10 {
-		t.Errorf("refused credentials wait up to %v, want %v", longest, longWait)
+}
+
+func TestBackoffWhenSessionsDoNotLast(t *testing.T) {
+	t.Parallel()
+	down := func(b backoff, err error, lasted time.Duration) (longest, shortest time.Duration) {
+		return extremes(func() time.Duration { again := b; return again.ended(err, lasted) })
 	}
-	if longest, shortest := most(20, broker.ErrUnreachable, true); longest < longWait*9/10 || shortest < flapWait {
-		t.Errorf("sessions that do not last wait %v to %v", shortest, longest)
+	if longest, shortest := down(backoff{short: 20}, broker.ErrUnreachable, time.Second); longest < longWait*9/10 || shortest < flapWait {
+		t.Errorf("a flapping session waits %v to %v", shortest, longest)
 	}
-	if longest, _ := most(0, broker.ErrUnreachable, true); longest > firstWait {
-		t.Errorf("the first loss waits up to %v, want %v", longest, firstWait)
+	if longest, _ := down(backoff{short: 20}, broker.ErrUnreachable, healthyAfter); longest > firstWait {
+		t.Errorf("after a healthy session the wait is up to %v", longest)
+	}
+	if longest, _ := down(backoff{short: 20}, broker.ErrUnknown, healthyAfter); longest < longWait*9/10 {
+		t.Errorf("a settlement that failed again waits only up to %v", longest)
+	}
+	if longest, _ := down(backoff{refused: 20}, broker.ErrUnreachable, time.Second); longest > firstWait {
+		t.Errorf("after a long outage the first loss waits up to %v", longest)
 	}
 }

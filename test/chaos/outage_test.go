@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -61,9 +62,10 @@ type outage struct {
 	address   string
 	stop      func()
 
-	mu   sync.Mutex
-	done map[string]int // by message id, how often it was done
-	more chan struct{}  // told of each done, without waiting
+	mu     sync.Mutex
+	done   map[string]int // by message id, how often it was done
+	events []string       // attachments and their ends, for a failure's log
+	more   chan struct{}  // told of each done, without waiting
 }
 
 func startOutage(t *testing.T, address string) *outage {
@@ -82,6 +84,7 @@ func startOutage(t *testing.T, address string) *outage {
 	for _, q := range o.queues {
 		c, err := holdfast.NewConsumer(rmq, holdfast.ConsumerConfig{
 			Queue: q, Handler: o.handle,
+			Observer: holdfast.ObserverFunc(o.observe),
 			// The faults of this test charge crashes to whatever is prefetched.
 			Policy: holdfast.Policy{Ladder: []time.Duration{100 * time.Millisecond, 200 * time.Millisecond}, Crashes: 20},
 		})
@@ -99,7 +102,26 @@ func startOutage(t *testing.T, address string) *outage {
 	}
 	o.stop = func() { cancel(); wg.Wait() }
 	t.Cleanup(o.stop)
+	t.Cleanup(func() { o.logOnFailure(t) })
 	return o
+}
+
+func (o *outage) observe(e holdfast.Event) {
+	if e.Kind != holdfast.EventAttached && e.Kind != holdfast.EventDetached && e.Kind != holdfast.EventWarning {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.events = append(o.events, fmt.Sprintf("%s %s %s wait %v: %v %s",
+		e.Time.Format("15:04:05.000"), e.Queue, e.Kind, e.Wait.Round(time.Millisecond), e.Err, e.Text))
+}
+
+func (o *outage) logOnFailure(t *testing.T) {
+	if t.Failed() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		t.Logf("%s\n%s", time.Now().Format("15:04:05.000"), strings.Join(o.events, "\n"))
+	}
 }
 
 // outageOrders are a queue's messages: every fifth fails once, every fiftieth

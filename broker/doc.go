@@ -7,8 +7,8 @@
 // broker/brokertest, which every driver passes on the real thing.
 //
 // A driver implements [Broker] and [Session]. What an operator's tool needs
-// beyond consuming are roles that a driver may have besides: [Sifter] and
-// [Publisher]. A driver that lacks one simply does not implement it; a
+// beyond consuming are roles that a driver may have besides: [Sifter], [Places]
+// and [Publisher]. A driver that lacks one simply does not implement it; a
 // capability that a session does not declare answers [ErrUnsupported].
 //
 // The package imports nothing but the standard library.

@@ -136,3 +136,14 @@ type Sifted struct {
 type Publisher interface {
 	Publish(ctx context.Context, target Target, m *Message) error
 }
+
+// Places names where the messages of a queue wait. The names are a driver's,
+// and this is how a tool learns them.
+type Places interface {
+	// ParkedPlace is where the messages of queue are parked, and whether other
+	// queues park there, too.
+	ParkedPlace(queue string) (name string, shared bool)
+
+	// HoldPlace is where the held messages of queue wait.
+	HoldPlace(queue string) string
+}

@@ -10,7 +10,8 @@ import (
 // Broker is one client of a broker in memory. Its methods may be called from
 // many goroutines at once.
 //
-// It implements [broker.Broker], [broker.Sifter] and [broker.Publisher].
+// It implements [broker.Broker], [broker.Sifter], [broker.Publisher] and
+// [broker.Places].
 type Broker struct {
 	server *server
 	closed bool
@@ -20,6 +21,7 @@ var (
 	_ broker.Broker    = (*Broker)(nil)
 	_ broker.Sifter    = (*Broker)(nil)
 	_ broker.Publisher = (*Broker)(nil)
+	_ broker.Places    = (*Broker)(nil)
 )
 
 // New makes an empty broker.

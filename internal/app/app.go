@@ -34,6 +34,7 @@ type Broker interface {
 	broker.Broker
 	broker.Sifter
 	broker.Publisher
+	broker.Places
 }
 
 // Schemes are the URL schemes that [Open] knows.

@@ -27,7 +27,7 @@ func TestOpen_knows_its_schemes(t *testing.T) {
 	}
 }
 
-func TestPlaces(t *testing.T) {
+func TestOpen_passes_on_where_messages_wait(t *testing.T) {
 	for _, tc := range []struct {
 		cfg    Config
 		queue  string
@@ -38,11 +38,16 @@ func TestPlaces(t *testing.T) {
 		{Config{SharedParked: true}, "orders", "holdfast.parked", true},
 		{Config{Namespace: "billing.holdfast"}, "amq.gen-x", "billing.holdfast.parked", true},
 	} {
-		if got, shared := PlacesOf(tc.cfg).Parked(tc.queue); got != tc.want || shared != tc.shared {
+		tc.cfg.URL = "amqp://127.0.0.1:1"
+		b, err := Open(t.Context(), tc.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, shared := b.ParkedPlace(tc.queue); got != tc.want || shared != tc.shared {
 			t.Errorf("%+v %s: %s, %v", tc.cfg, tc.queue, got, shared)
 		}
-	}
-	if got := PlacesOf(Config{}).Hold("orders"); got != "orders.hold" {
-		t.Errorf("hold %s", got)
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

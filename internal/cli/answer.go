@@ -32,8 +32,8 @@ func newAnswer(r *root) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p := f.place.place(r, args[0])
 			return r.withBroker(ctx, f.place.shared, func(b app.Broker) error {
+				p := f.place.place(b, args[0])
 				if _, err := f.place.arrive(ctx, r, b, p); err != nil {
 					return err
 				}

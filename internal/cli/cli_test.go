@@ -33,12 +33,22 @@ func newFake(t *testing.T) *fake {
 	f := &fake{Broker: b, t: t}
 	f.env = Env{
 		Getenv: func(name string) string { return map[string]string{"HOLDFAST_BROKER": "amqp://u:secret@h/"}[name] },
-		Open:   func(context.Context, app.Config) (app.Broker, error) { return b.Peer(), nil },
-		Exit:   func(code int) { t.Errorf("Exit(%d)", code) },
-		Now:    func() time.Time { return now },
+		Open: func(_ context.Context, cfg app.Config) (app.Broker, error) {
+			if cfg.SharedParked {
+				return sharing{b.Peer()}, nil
+			}
+			return b.Peer(), nil
+		},
+		Exit: func(code int) { t.Errorf("Exit(%d)", code) },
+		Now:  func() time.Time { return now },
 	}
 	return f
 }
+
+// sharing is a broker whose consumers all park in one queue.
+type sharing struct{ *membroker.Broker }
+
+func (sharing) ParkedPlace(string) (name string, shared bool) { return "holdfast.parked", true }
 
 // result is what a command left behind.
 type result struct {

@@ -21,8 +21,8 @@ func newDiscard(r *root) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p := place.place(r, args[0])
 			return r.withBroker(ctx, place.shared, func(b app.Broker) error {
+				p := place.place(b, args[0])
 				depth, err := place.arrive(ctx, r, b, p)
 				if err != nil {
 					return err

@@ -36,8 +36,8 @@ func newExport(r *root) *cobra.Command {
 			if f.remove && f.file == "" {
 				return usagef("--remove needs --file: what is removed must be on disk first")
 			}
-			p := f.place.place(r, args[0])
 			return r.withBroker(cmd.Context(), f.place.shared, func(b app.Broker) error {
+				p := f.place.place(b, args[0])
 				depth, err := f.place.arrive(cmd.Context(), r, b, p)
 				if err != nil {
 					return err

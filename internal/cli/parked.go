@@ -40,7 +40,7 @@ func newParked(r *root) *cobra.Command {
 			return r.withBroker(cmd.Context(), place.shared, func(b app.Broker) error {
 				var errs []error
 				for _, q := range queues {
-					list := &parkedList{root: r, place: place.place(r, q), selection: selection}
+					list := &parkedList{root: r, place: place.place(b, q), selection: selection}
 					errs = append(errs, list.run(cmd.Context(), b, &place, pick.limit))
 				}
 				return errors.Join(errs...)

@@ -26,8 +26,8 @@ func newPeek(r *root) *cobra.Command {
 			if bytes < 0 {
 				return usagef("--bytes is a number of bytes, not %d", bytes)
 			}
-			p := place.place(r, args[0])
 			return r.withBroker(cmd.Context(), place.shared, func(b app.Broker) error {
+				p := place.place(b, args[0])
 				depth, err := place.arrive(cmd.Context(), r, b, p)
 				if err != nil || depth.Messages == 0 {
 					return r.nothing(p, err)

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-mq/holdfast/broker"
-	"github.com/holdfast-mq/holdfast/internal/app"
 	"github.com/holdfast-mq/holdfast/triage"
 )
 
@@ -27,11 +26,11 @@ func (f *placeFlags) add(cmd *cobra.Command) {
 }
 
 // place is the queue where the messages of q wait.
-func (f *placeFlags) place(r *root, q string) triage.Place {
+func (f *placeFlags) place(b broker.Places, q string) triage.Place {
 	if f.from != "" {
 		return triage.Place{Queue: f.from, Of: q}
 	}
-	name, shared := app.PlacesOf(app.Config{Namespace: r.namespace, SharedParked: f.shared}).Parked(q)
+	name, shared := b.ParkedPlace(q)
 	if shared {
 		return triage.Place{Queue: name, Of: q, Strict: true}
 	}

@@ -38,8 +38,8 @@ func newReplay(r *root) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			run := &replay{moving: moving{root: r, done: "replayed"}, place: f.place.place(r, args[0]), options: o, dry: f.dryRun}
 			return r.withBroker(cmd.Context(), f.place.shared, func(b app.Broker) error {
+				run := &replay{moving: moving{root: r, done: "replayed"}, place: f.place.place(b, args[0]), options: o, dry: f.dryRun}
 				return run.run(cmd.Context(), b, &f.place)
 			})
 		},

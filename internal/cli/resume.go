@@ -24,8 +24,8 @@ func newResume(r *root) *cobra.Command {
 			if rate < 0 {
 				return usagef("--rate is a number of messages a second, not %v", rate)
 			}
-			p := triage.Place{Queue: app.PlacesOf(app.Config{Namespace: r.namespace}).Hold(q)}
 			return r.withBroker(ctx, false, func(b app.Broker) error {
+				p := triage.Place{Queue: b.HoldPlace(q)}
 				depth, err := place.arrive(ctx, r, b, p)
 				if err != nil {
 					return err

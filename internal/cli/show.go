@@ -22,8 +22,8 @@ func newShow(r *root) *cobra.Command {
 		Short: "Show everything of one message; ID is its id, the first 8 characters of it, its message id, or '#1'",
 		Args:  queueAndID,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p := place.place(r, args[0])
 			return r.withBroker(cmd.Context(), place.shared, func(b app.Broker) error {
+				p := place.place(b, args[0])
 				if _, err := place.arrive(cmd.Context(), r, b, p); err != nil {
 					return err
 				}

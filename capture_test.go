@@ -45,7 +45,8 @@ func TestCaptureIDTellsMessagesApart(t *testing.T) {
 			t.Errorf("%+v has the same id", other)
 		}
 	}
-	if captureID(message("q", "", "", "", "b")) == captureID(message("q", "", "", "", "b")) {
+	one, two := message("q", "", "", "", "b"), message("q", "", "", "", "b")
+	if captureID(one) == captureID(two) {
 		t.Error("two equal messages without an id are taken for one")
 	}
 }

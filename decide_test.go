@@ -156,26 +156,27 @@ func checkAdmit(t *testing.T, p Policy, f facts, d decision) {
 
 func checkDecide(t *testing.T, p Policy, f facts, r ruling, d decision) {
 	t.Helper()
-	for what, wrong := range map[string]bool{
-		"neither or both of a run and a fate":  d.run != (d.fate == 0),
-		"a try beyond the policy's":            d.run && f.try >= p.Tries,
-		"a try that is too soon":               d.run && (f.stopping || d.wait < r.after),
-		"a failure called done":                d.fate == broker.FateDone,
-		"an attempt beyond the ladder":         d.fate == broker.FateDelay && f.attempt > len(p.Ladder),
-		"an attempt that is not counted":       d.fate == broker.FateDelay && d.attempt != f.attempt+1,
-		"a lap beyond the policy's":            d.fate == broker.FateHold && f.lap >= p.Laps,
-		"a hold that counts something else":    d.fate == broker.FateHold && (d.lap != f.lap+1 || d.attempt != f.attempt),
-		"a park without a reason":              d.fate == broker.FatePark && !d.reason.Valid(),
-		"a reason without a park":              d.fate != broker.FatePark && d.reason != "",
-		"a discard of what nobody discards":    d.fate == broker.FateDiscard && r.kind != kindDiscard,
-		"a shutdown that is charged":           f.stopping && (d.fate == broker.FateDelay || d.fate == broker.FateHold),
-		"a crash charged to one that returned": d.fate != broker.FatePark && d.crashes != 0,
-	} {
-		if wrong {
-			t.Fatalf("decide gave %s: %+v from %+v and %+v", what, d, f, r)
-		}
-	}
+	delayed, held, parked := d.fate == broker.FateDelay, d.fate == broker.FateHold, d.fate == broker.FatePark
+	forbid(t, "neither or both of a run and a fate", d, d.run != (d.fate == 0))
+	forbid(t, "a try beyond the policy's", d, d.run && f.try >= p.Tries)
+	forbid(t, "a try that is too soon", d, d.run && (f.stopping || d.wait < r.after))
+	forbid(t, "a failure called done", d, d.fate == broker.FateDone)
+	forbid(t, "an attempt beyond the ladder", d, delayed && f.attempt > len(p.Ladder))
+	forbid(t, "an attempt that is not counted", d, delayed && d.attempt != f.attempt+1)
+	forbid(t, "a lap beyond the policy's", d, held && f.lap >= p.Laps)
+	forbid(t, "a hold that counts something else", d, held && (d.lap != f.lap+1 || d.attempt != f.attempt))
+	forbid(t, "a park without a reason, or a reason without a park", d, parked != d.reason.Valid())
+	forbid(t, "a discard of what nobody discards", d, d.fate == broker.FateDiscard && r.kind != kindDiscard)
+	forbid(t, "a shutdown that is charged", d, f.stopping && (delayed || held))
+	forbid(t, "a crash charged to one that returned", d, !parked && d.crashes != 0)
 	checkPossible(t, p, f, d)
+}
+
+func forbid(t *testing.T, what string, d decision, wrong bool) {
+	t.Helper()
+	if wrong {
+		t.Fatalf("decide gave %s: %+v", what, d)
+	}
 }
 
 // checkPossible checks what no fate may ask of the broker.

@@ -131,10 +131,10 @@ func restartUntil(t *testing.T, j job, done <-chan struct{}) (killed int) {
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
 		select {
-		case <-ended:
+		case err := <-ended:
 			status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
 			if !status.Signaled() || status.Signal() != syscall.SIGKILL {
-				t.Fatalf("the worker ended by itself: %v\n%s", cmd.ProcessState, stderr.String())
+				t.Fatalf("the worker ended by itself: %v\n%s", err, stderr.String())
 			}
 			killed++
 		case <-done:

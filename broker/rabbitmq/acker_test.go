@@ -17,17 +17,18 @@ import (
 type fakeChannel struct {
 	mu        sync.Mutex
 	unsettled map[uint64]bool // delivered, and the broker was not told
-	settled   map[uint64]bool // the application said so
+	settled   map[uint64]time.Time // when the application said so
 	acked     map[uint64]int
 	nacked    map[uint64]int
 	frames    int
 	faults    []string
 	broken    bool
+	late      time.Duration // how long an acknowledgement may take
 }
 
 func newFakeChannel() *fakeChannel {
 	return &fakeChannel{
-		unsettled: map[uint64]bool{}, settled: map[uint64]bool{}, acked: map[uint64]int{}, nacked: map[uint64]int{},
+		unsettled: map[uint64]bool{}, settled: map[uint64]time.Time{}, acked: map[uint64]int{}, nacked: map[uint64]int{}, late: time.Hour,
 	}
 }
 
@@ -47,8 +48,11 @@ func (f *fakeChannel) Ack(tag uint64, multiple bool) error {
 	}
 	for t := range f.unsettled {
 		if t == tag || multiple && t < tag {
-			if !f.settled[t] {
+			switch at, settled := f.settled[t]; {
+			case !settled:
 				f.fault("ack of %d, which is not settled, by %d", t, tag)
+			case time.Since(at) > f.late:
+				f.fault("ack of %d %v after it was settled", t, time.Since(at))
 			}
 			f.acked[t]++
 			delete(f.unsettled, t)
@@ -69,6 +73,12 @@ func (f *fakeChannel) Nack(tag uint64, _, _ bool) error {
 	return nil
 }
 
+func (f *fakeChannel) IsClosed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.broken
+}
+
 func (f *fakeChannel) deliver(tag uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -78,13 +88,13 @@ func (f *fakeChannel) deliver(tag uint64) {
 func (f *fakeChannel) settle(tag uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.settled[tag] = true
+	f.settled[tag] = time.Now()
 }
 
-// outcome passes the outcome on, as a delivery does.
-type outcome struct{}
+// passing passes the outcome on, as a delivery does.
+type passing struct{}
 
-func (outcome) settled(err error, done func(error)) { done(err) }
+func (passing) settled(err error, done func(error)) { done(err) }
 
 func unbounded() func() bool { return func() bool { return true } }
 
@@ -95,8 +105,9 @@ func startAcker(t *testing.T, ch tagged, fail func(error)) *acker {
 	return a
 }
 
-// TestAcker settles deliveries in random order, some of them by giving them
-// back, and checks that each is told to the broker once and none too early.
+// TestAcker settles deliveries in random order and at random times, some of
+// them by giving them back, and checks that each is told to the broker once,
+// none too early, none late, and that enough of the prefetch stays free.
 func TestAcker(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
@@ -104,6 +115,7 @@ func TestAcker(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, 1))
 				ch := newFakeChannel()
+				ch.late = ackHold + 2*ackQuiet
 				a := startAcker(t, ch, func(err error) { t.Errorf("failed: %v", err) })
 				prefetch := 1 + random.IntN(100)
 				a.prefetch(prefetch)
@@ -137,6 +149,16 @@ func settleAll(t *testing.T, random *rand.Rand, ch *fakeChannel, a *acker, prefe
 			next++
 			continue
 		}
+		if random.IntN(10) == 0 {
+			synctest.Wait()
+			mu.Lock()
+			waiting := int(next-1) - len(open) - told
+			mu.Unlock()
+			if waiting > prefetch/3 {
+				t.Errorf("%d of a prefetch of %d are settled and wait", waiting, prefetch)
+			}
+			time.Sleep(time.Duration(random.IntN(3000)) * time.Microsecond)
+		}
 		if len(open) == 0 {
 			continue
 		}
@@ -147,7 +169,7 @@ func settleAll(t *testing.T, random *rand.Rand, ch *fakeChannel, a *acker, prefe
 		if !requeue {
 			ch.settle(tag)
 		}
-		a.settle(mark{tag: tag, requeue: requeue, told: outcome{}, done: func(err error) {
+		a.settle(mark{tag: tag, requeue: requeue, told: passing{}, done: func(err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -168,7 +190,7 @@ func TestAckerCoalesces(t *testing.T) {
 		for tag := range uint64(20) {
 			ch.deliver(tag + 1)
 			ch.settle(tag + 1)
-			a.settle(mark{tag: tag + 1, told: outcome{}, done: func(error) {}})
+			a.settle(mark{tag: tag + 1, told: passing{}, done: func(error) {}})
 		}
 		time.Sleep(2 * ackQuiet)
 		synctest.Wait()
@@ -177,6 +199,37 @@ func TestAckerCoalesces(t *testing.T) {
 		}
 		a.stop()
 	})
+}
+
+// Handlers that run side by side finish out of order; one that is late by less
+// than ackHold costs no acknowledgement of its own for those behind it.
+func TestAckerWaitsForTheOneInFront(t *testing.T) {
+	t.Parallel()
+	for late, frames := range map[time.Duration]int{ackHold / 2: 1, 2 * ackHold: 20} {
+		synctest.Test(t, func(t *testing.T) {
+			ch := newFakeChannel()
+			a := startAcker(t, ch, nil)
+			a.prefetch(100)
+			settle := func(tag uint64) {
+				ch.settle(tag)
+				a.settle(mark{tag: tag, told: passing{}, done: func(error) {}})
+			}
+			for tag := range uint64(20) {
+				ch.deliver(tag + 1)
+			}
+			for tag := range uint64(19) {
+				settle(tag + 2)
+			}
+			time.Sleep(late)
+			settle(1)
+			time.Sleep(2 * ackQuiet)
+			synctest.Wait()
+			if ch.frames != frames || len(ch.acked) != 20 {
+				t.Errorf("%v late: %d frames for %d acknowledgements, want %d", late, ch.frames, len(ch.acked), frames)
+			}
+			a.stop()
+		})
+	}
 }
 
 // A slow delivery must not keep those behind it from being acknowledged, and
@@ -191,7 +244,7 @@ func TestAckerPassesASlowOne(t *testing.T) {
 		ch.deliver(tag)
 		ch.settle(tag)
 		done := make(chan error, 1)
-		a.settle(mark{tag: tag, told: outcome{}, done: func(err error) { done <- err }})
+		a.settle(mark{tag: tag, told: passing{}, done: func(err error) { done <- err }})
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
@@ -199,6 +252,43 @@ func TestAckerPassesASlowOne(t *testing.T) {
 	a.stop()
 	if len(ch.acked) != 9_998 || len(a.open) != 1 || len(ch.faults) > 0 {
 		t.Errorf("%d acknowledged, %d open, %v", len(ch.acked), len(a.open), ch.faults)
+	}
+}
+
+// Only a close that would follow a burst waits, and none on a broken channel.
+func TestAckerLingersAfterABurst(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		frames int
+		broken bool
+		want   time.Duration
+	}{
+		"a few":            {ackBurst, false, 0},
+		"a burst":          {ackBurst + 1, false, ackLinger},
+		"a broken channel": {ackBurst + 1, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ch := newFakeChannel()
+				a := startAcker(t, ch, func(error) {})
+				for i := range uint64(c.frames) {
+					ch.deliver(i + 1)
+					ch.settle(i + 1)
+					written := make(chan error, 1)
+					a.settle(mark{tag: i + 1, told: passing{}, done: func(err error) { written <- err }})
+					if err := <-written; err != nil {
+						t.Fatal(err)
+					}
+				}
+				ch.mu.Lock()
+				ch.broken = c.broken
+				ch.mu.Unlock()
+				began := time.Now()
+				if a.stop(); time.Since(began) != c.want {
+					t.Errorf("it waited for %v, want %v", time.Since(began), c.want)
+				}
+			})
+		})
 	}
 }
 
@@ -210,7 +300,7 @@ func TestAckerThatCannotWrite(t *testing.T) {
 	a := startAcker(t, ch, func(err error) { failed <- err })
 	for range 2 {
 		done := make(chan error, 1)
-		a.settle(mark{tag: 1, told: outcome{}, done: func(err error) { done <- err }})
+		a.settle(mark{tag: 1, told: passing{}, done: func(err error) { done <- err }})
 		if err := <-done; !errors.Is(err, broker.ErrClosed) {
 			t.Errorf("the outcome is %v", err)
 		}
@@ -220,7 +310,7 @@ func TestAckerThatCannotWrite(t *testing.T) {
 		t.Errorf("the failure was told %d times", len(failed))
 	}
 	done := make(chan error, 1)
-	a.settle(mark{tag: 2, told: outcome{}, done: func(err error) { done <- err }})
+	a.settle(mark{tag: 2, told: passing{}, done: func(err error) { done <- err }})
 	if err := <-done; !errors.Is(err, broker.ErrClosed) {
 		t.Errorf("after the end: %v", err)
 	}

@@ -31,6 +31,7 @@ var (
 	_ broker.Broker    = (*Broker)(nil)
 	_ broker.Sifter    = (*Broker)(nil)
 	_ broker.Publisher = (*Broker)(nil)
+	_ broker.Places    = (*Broker)(nil)
 )
 
 // Open checks conf and connects nothing: a broker that is down is the first
@@ -75,22 +76,26 @@ func (b *Broker) open(ctx context.Context, sub broker.Subscription) (*session, e
 	if err != nil {
 		return nil, err
 	}
-	found, err := declare(ctx, c, b.layout(c, sub))
-	if err != nil {
+	l := b.layout(c, sub)
+	if err := find(ctx, c, l); err != nil {
 		return nil, err
 	}
-	source, err := b.kinds.of(ctx, c, sub.Queue)
-	if err != nil {
+	if l.source, err = b.kinds.of(ctx, c, sub.Queue); err != nil {
 		return nil, err
 	}
-	if source == kindStream {
-		return nil, classified(broker.ErrUnsupported, "queue %q is a stream: nothing can be settled there", sub.Queue)
+	if err := l.source.check(sub.Queue); err != nil {
+		b.kinds.forget(sub.Queue)
+		return nil, err
+	}
+	found, err := declare(ctx, c, l)
+	if err != nil {
+		return nil, err
 	}
 	// A broker that lets us consume and not publish is no broker to start on.
 	if _, err := b.publish.get(ctx); err != nil {
 		return nil, err
 	}
-	s, err := newSession(ctx, b, c, sub, source, found.holdLimited)
+	s, err := newSession(ctx, b, c, sub, l, found.holdLimited)
 	if err != nil {
 		return nil, err
 	}
@@ -112,10 +117,23 @@ func (b *Broker) open(ctx context.Context, sub broker.Subscription) (*session, e
 func (b *Broker) layout(c *conn, sub broker.Subscription) layout {
 	n := names{b.conf.Namespace}
 	return layout{
-		names: n, queue: sub.Queue, rungs: sub.Rungs, kind: b.conf.Rungs, hold: !serverNamed(sub.Queue),
+		names: n, queue: sub.Queue, rungs: sub.Rungs, kind: b.conf.Rungs,
 		parked: n.parked(sub.Queue, b.conf.SharedParked), server: c.server,
 	}
 }
+
+// ParkedPlace is the queue where messages from queue are parked, and shared
+// says that those of other sources are parked there, too. It is a matter of
+// names alone: nothing is asked, and neither queue need exist.
+func (b *Broker) ParkedPlace(queue string) (name string, shared bool) {
+	shared = b.conf.SharedParked || serverNamed(queue)
+	return names{b.conf.Namespace}.parked(queue, shared), shared
+}
+
+// HoldPlace is the queue where messages from queue wait in a hold. Like
+// [Broker.ParkedPlace] it asks nothing: for a source without a hold
+// ([broker.Capabilities]) there is no such queue.
+func (b *Broker) HoldPlace(queue string) string { return holdName(queue) }
 
 // Close implements [broker.Broker].
 func (b *Broker) Close() error {

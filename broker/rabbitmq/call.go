@@ -46,9 +46,15 @@ func openChannel(ctx context.Context, c *conn) (*amqp.Channel, error) {
 	return call(ctx, c, c.Channel)
 }
 
+// closer is the part of a channel that ends it.
+type closer interface {
+	IsClosed() bool
+	Close() error
+}
+
 // closeChannel gives ch back. Everything that ch has not settled returns to
 // its queue.
-func closeChannel(ctx context.Context, c *conn, ch *amqp.Channel) error {
+func closeChannel(ctx context.Context, c *conn, ch closer) error {
 	if ch.IsClosed() {
 		return nil
 	}

@@ -108,6 +108,7 @@ func (c *conn) setBlocked(blocked bool, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.blocked, c.reason = blocked, reason
+	c.sock.wait(blocked)
 	for l := range c.listeners {
 		l.told(blocked, reason)
 	}

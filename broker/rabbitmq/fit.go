@@ -25,37 +25,53 @@ const (
 
 	// maxText is the most bytes of an error text on a copy.
 	maxText = 2 << 10
+
+	// textOverhead is what a text takes at most besides its own bytes.
+	textOverhead = 64
 )
 
 // oversize reports whether headers of this many bytes leave no room for a
 // capture on a copy that takes a hop.
 func oversize(size int) bool { return size > hopLimit-captureRoom }
 
-// setCapture writes c into table, with the error and the cause cut to what
-// the limit leaves for them.
-func setCapture(table amqp.Table, c *broker.Capture, limit int) {
+// setCapture writes c into table, without its texts, and returns what the
+// table then takes. It had no field of a capture before.
+func setCapture(table amqp.Table, c *broker.Capture) int {
+	size := tableSize(table)
 	lean := *c
 	lean.Error, lean.Cause = "", ""
-	lean.Each(func(name string, v any) { table[name] = bounded(v) })
-	room := limit - tableSize(table)
-	for _, text := range []struct{ name, value string }{{broker.HeaderError, c.Error}, {broker.HeaderCause, c.Cause}} {
-		overhead := entrySize(text.name, "")
-		if text.value == "" || room <= overhead {
-			continue
+	lean.Each(func(name string, v any) {
+		// An origin or a token longer than AMQP can carry was not read from AMQP.
+		if s, ok := v.(string); ok && len(s) > maxShort {
+			v = cutText(s, maxShort)
 		}
-		cut := cutText(text.value, min(maxText, room-overhead))
-		table[text.name] = cut
-		room -= overhead + len(cut)
-	}
+		table[name] = v
+		size += entrySize(name, v)
+	})
+	return size
 }
 
-// bounded keeps a field of the capture from taking more than it may: an
-// origin or a token longer than AMQP can carry was not read from AMQP.
-func bounded(v any) any {
-	if s, ok := v.(string); ok {
-		return cutText(s, maxShort)
+// textsSize is what the texts of c take when there is room for them.
+func textsSize(c *broker.Capture) int {
+	size := 0
+	for _, text := range [...]string{c.Error, c.Cause} {
+		if text != "" {
+			size += textOverhead + min(maxText, len(text))
+		}
 	}
-	return v
+	return size
+}
+
+// setText writes as much of a text as there is room for, and returns what that
+// takes.
+func setText(table amqp.Table, name, text string, room int) int {
+	overhead := entrySize(name, "")
+	if text == "" || room <= overhead {
+		return 0
+	}
+	cut := cutText(text, min(maxText, room-overhead))
+	table[name] = cut
+	return overhead + len(cut)
 }
 
 // cutText cuts s to at most n bytes, at the beginning of a character.

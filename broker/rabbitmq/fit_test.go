@@ -32,18 +32,18 @@ func TestCapturedFits(t *testing.T) {
 	t.Parallel()
 	for size := 0; size < 131_000; size += 997 {
 		l := letterWith(amqp.Table{"big": strings.Repeat("é", size/2), "small": int64(1)})
-		hop, fits := l.captured(fullCapture(), hopLimit, "")
+		hop, weight, fits := l.captured(fullCapture(), hopLimit, "")
 		if !oversize(l.hopSize()) && !fits {
 			t.Errorf("%d bytes: not oversize, and does not fit a hop", size)
 		}
-		if fits && tableSize(hop.Headers)+seqRoom > hopLimit {
+		if total := tableSize(hop.Headers) + seqRoom; fits && (total > hopLimit || total != weight) {
 			t.Errorf("%d bytes: a hop of %d", size, tableSize(hop.Headers))
 		}
-		rest, fits := l.captured(fullCapture(), restLimit, "")
-		if total := tableSize(rest.Headers) + seqRoom; !fits || total > restLimit {
+		rest, weight, fits := l.captured(fullCapture(), restLimit, "")
+		if total := tableSize(rest.Headers) + seqRoom; !fits || total > restLimit || total != weight {
 			t.Errorf("%d bytes: %d to rest", size, total)
 		}
-		if e, _ := rest.Headers[broker.HeaderError].(string); len(e) > maxText || !utf8.ValidString(e) {
+		if e, _ := rest.Headers[broker.HeaderError].(string); e == "" || len(e) > maxText || !utf8.ValidString(e) {
 			t.Errorf("%d bytes: an error of %d", size, len(e))
 		}
 		if rest.Headers[broker.HeaderID] != "id" || rest.Headers["small"] != int64(1) {

@@ -16,6 +16,9 @@ const (
 
 	// holdWindow is how many messages are on their way back at once.
 	holdWindow = 32
+
+	// clockSkew is how far the clocks of two hosts may be apart.
+	clockSkew = time.Minute
 )
 
 // replayer returns held messages to their queue when their time is up.
@@ -97,7 +100,7 @@ func (r *replayer) pass() (time.Duration, error) {
 		conn: s.conn, queue: r.queue, window: holdWindow, kind: kindQuorum, confirm: s.broker.conf.ConfirmTimeout,
 		carry: r.carry,
 		pick: func(_ context.Context, m *broker.Stored) (broker.Action, error) {
-			left := time.Until(r.due(m.Capture))
+			left := r.left(m.Capture, time.Now())
 			if left <= 0 {
 				return broker.Action{Verb: broker.VerbCopy}, nil
 			}
@@ -111,12 +114,14 @@ func (r *replayer) pass() (time.Duration, error) {
 	return wait, err
 }
 
-// due is when a message with this capture goes back; without one, at once.
-func (r *replayer) due(c *broker.Capture) time.Time {
-	if c == nil || c.FailedAt.IsZero() {
-		return time.Time{}
+// left is how long a message with this capture still waits; without one it
+// goes back at once. So does one that failed in the future: at the head of the
+// queue it would keep all others waiting for as long.
+func (r *replayer) left(c *broker.Capture, now time.Time) time.Duration {
+	if c == nil || c.FailedAt.IsZero() || c.FailedAt.Sub(now) > clockSkew {
+		return 0
 	}
-	return c.FailedAt.Add(r.hold)
+	return c.FailedAt.Add(r.hold).Sub(now)
 }
 
 // carry returns the copy as it is: what was captured when it failed stays

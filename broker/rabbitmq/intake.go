@@ -269,21 +269,31 @@ func (in *intake) await(ctx context.Context) bool {
 // alone would change places with the rest. All of it together keeps its order.
 func (in *intake) complete(ctx context.Context, most int) error {
 	for window := 8; in.last.Redelivered && in.taken < most; window *= 2 {
-		before := in.taken
-		in.left, in.window, in.kept = most-in.taken, min(window, maxWindow), 0
-		if err := in.start(ctx); err != nil {
+		took, err := in.more(ctx, most-in.taken, window)
+		if err != nil || took == 0 {
 			return err
 		}
-		if err := in.drain(ctx); err != nil {
-			return err
-		}
-		in.buffer = nil
-		if in.taken == before {
-			return nil
-		}
-		in.stay(in.last.ConsumerTag, in.last.DeliveryTag, in.taken-before)
 	}
 	return nil
+}
+
+// more takes up to n more and keeps them, and says how many it took. It starts
+// a consumer and ends it: see [takeIn].
+func (in *intake) more(ctx context.Context, n, window int) (int, error) {
+	before := in.taken
+	in.left, in.window, in.kept = n, min(window, maxWindow), 0
+	if err := in.start(ctx); err != nil {
+		return 0, err
+	}
+	if err := in.drain(ctx); err != nil {
+		return 0, err
+	}
+	in.buffer = nil
+	took := in.taken - before
+	if took > 0 {
+		in.stay(in.last.ConsumerTag, in.last.DeliveryTag, took)
+	}
+	return took, nil
 }
 
 // lost says that the flow has ended although nobody stopped it.

@@ -63,19 +63,23 @@ func (l *letter) hopSize() int {
 	return size
 }
 
-// captured is a copy that carries c. Its headers take at most limit bytes;
-// false says that they cannot.
-func (l *letter) captured(c *broker.Capture, limit int, user string) (amqp.Publishing, bool) {
-	table := pick(l.msg.Headers, carried)
-	m := l.publishing(table, user)
-	setCapture(table, c, limit-seqRoom)
-	if tableSize(table) > limit-seqRoom {
-		if limit < restLimit {
-			return m, false
-		}
-		squeeze(table, limit-seqRoom)
+// captured is a copy that carries c, and what its headers take: at most limit
+// bytes. false says that they cannot. A copy that rests gives up headers of its
+// own before it gives up the texts, which say why it is there.
+func (l *letter) captured(c *broker.Capture, limit int, user string) (m amqp.Publishing, size int, fits bool) {
+	table, room := pick(l.msg.Headers, carried), limit-seqRoom
+	m = l.publishing(table, user)
+	size = setCapture(table, c)
+	if texts := textsSize(c); limit >= restLimit && size+texts > room {
+		squeeze(table, room-texts)
+		size = tableSize(table)
 	}
-	return m, true
+	if size > room {
+		return m, size, false
+	}
+	size += setText(table, broker.HeaderError, c.Error, room-size)
+	size += setText(table, broker.HeaderCause, c.Cause, room-size)
+	return m, size + seqRoom, true
 }
 
 // seqRoom is what the publisher's number takes.

@@ -90,7 +90,7 @@ func (l *link) dial() (*conn, error) {
 	if err != nil {
 		return nil, dialError(l.at, err)
 	}
-	sock := &socket{Conn: raw}
+	sock := newSocket(raw)
 	stop := context.AfterFunc(ctx, func() { sock.Close() })
 	defer stop()
 	client, err := l.shakeHands(ctx, sock)
@@ -127,7 +127,7 @@ func (l *link) shakeHands(ctx context.Context, sock *socket) (*amqp.Connection, 
 	}
 	properties := amqp.NewConnectionProperties()
 	properties.SetClientConnectionName(l.conf.Name + " " + l.role)
-	return amqp.Open(stream, amqp.Config{
+	return amqp.Open(plain{stream}, amqp.Config{
 		SASL:       []amqp.Authentication{login{l.at.user, l.at.password, properties}},
 		Vhost:      l.at.vhost,
 		FrameSize:  frameMax,
@@ -150,7 +150,7 @@ func (l *link) end() {
 
 // retire closes a channel behind everyone's back. On a blocked connection
 // that waits, so it is done when the block is over.
-func (l *link) retire(c *conn, ch *amqp.Channel) {
+func (l *link) retire(c *conn, ch closer) {
 	l.wg.Go(func() {
 		if c.awaitUnblocked(l.ctx) {
 			_ = closeChannel(l.ctx, c, ch) // it fails only with the connection

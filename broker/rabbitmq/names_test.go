@@ -26,3 +26,26 @@ func TestNames(t *testing.T) {
 		}
 	}
 }
+
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	for queue, want := range map[string][2]string{
+		"orders":    {"orders.parked", "svc.parked"},
+		"amq.gen-x": {"svc.parked", "svc.parked"},
+	} {
+		for i, shared := range []bool{false, true} {
+			b, err := Open(t.Context(), Config{URL: "amqp://127.0.0.1:1", Namespace: "svc", SharedParked: shared})
+			if err != nil {
+				t.Fatal(err)
+			}
+			name, others := b.ParkedPlace(queue)
+			if name != want[i] || others != (name == "svc.parked") {
+				t.Errorf("%s parks in %s, shared %v", queue, name, others)
+			}
+			if hold := b.HoldPlace(queue); hold != queue+".hold" {
+				t.Errorf("%s is held in %s", queue, hold)
+			}
+			b.Close()
+		}
+	}
+}

@@ -8,10 +8,32 @@ import (
 	"github.com/holdfast-mq/holdfast/broker"
 )
 
-// outlet is a channel in confirm mode.
+// line is the part of a channel that publishes.
+type line interface {
+	closer
+
+	// publish publishes m, mandatory.
+	publish(exchange, key string, m amqp.Publishing) (confirmation, error)
+}
+
+// confirmation is the broker's answer to one publish. Acked means nothing
+// before Done is closed.
+type confirmation interface {
+	Done() <-chan struct{}
+	Acked() bool
+}
+
+// confirming is a channel in confirm mode.
+type confirming struct{ *amqp.Channel }
+
+func (c confirming) publish(exchange, key string, m amqp.Publishing) (confirmation, error) {
+	return c.PublishWithDeferredConfirm(exchange, key, true, false, m)
+}
+
+// outlet is a line with what the broker says on it.
 type outlet struct {
 	conn    *conn
-	ch      *amqp.Channel
+	line    line
 	returns chan amqp.Return
 	closes  chan *amqp.Error
 }
@@ -24,7 +46,7 @@ func openOutlet(ctx context.Context, c *conn) (*outlet, error) {
 		return nil, err
 	}
 	o := &outlet{
-		conn: c, ch: ch,
+		conn: c, line: confirming{ch},
 		returns: ch.NotifyReturn(make(chan amqp.Return, window+1)),
 		closes:  ch.NotifyClose(make(chan *amqp.Error, 1)),
 	}

@@ -3,8 +3,10 @@ package rabbitmq
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -22,7 +24,8 @@ const (
 // job is one message to publish.
 type job struct {
 	exchange, key string
-	msg           amqp.Publishing
+	msg           amqp.Publishing // its headers are the job's own
+	size          int             // of body and headers; 0 where it was not counted yet
 
 	// done is told the outcome, once: nil for stored (confirmed and routed),
 	// or an error of class ErrUnrouted, ErrRefused, ErrUnknown or ErrClosed.
@@ -30,7 +33,13 @@ type job struct {
 	done func(error)
 }
 
-func (j *job) size() int { return len(j.msg.Body) + tableSize(j.msg.Headers) }
+// weigh counts once: a settlement that is refused is made anew.
+func (j *job) weigh() int {
+	if j.size == 0 {
+		j.size = len(j.msg.Body) + tableSize(j.msg.Headers)
+	}
+	return j.size
+}
 
 // publisher publishes in a pipeline: confirmed, mandatory, persistent. One
 // goroutine owns the channel, so that a return is always read before the
@@ -55,6 +64,8 @@ type publisher struct {
 	// The rest belongs to run.
 	hear     *listener
 	out      *outlet
+	todo     []*job // taken over from queue; those before sent are gone
+	sent     int
 	flight   []flown // oldest first
 	bytes    int
 	seq      int64
@@ -66,7 +77,7 @@ type flown struct {
 	job  *job
 	seq  int64
 	size int
-	conf *amqp.DeferredConfirmation
+	conf confirmation
 }
 
 func newPublisher(ctx context.Context, l *link, notify func(broker.Notice), fail func(error)) *publisher {
@@ -104,9 +115,16 @@ func (p *publisher) poke() {
 }
 
 // stop ends run. What is not confirmed by then is unknown; what was not
-// published is told so.
+// published is told so. A write that hangs, since the broker blocks the
+// connection, is cut off with the connection: what stops must end.
 func (p *publisher) stop() {
 	p.cancel()
+	stuck := time.AfterFunc(p.link.conf.CallTimeout, func() {
+		if c := p.conn.Load(); c != nil {
+			c.drop(classified(broker.ErrUnknown, "a copy could not be written to %s before the session's end", c.at))
+		}
+	})
+	defer stuck.Stop()
 	<-p.gone
 }
 
@@ -152,7 +170,7 @@ func (p *publisher) run() {
 	for _, f := range p.flight {
 		f.job.done(unknownError(err))
 	}
-	for _, j := range waiting {
+	for _, j := range slices.Concat(p.todo[p.sent:], waiting) {
 		j.done(broker.ErrClosed)
 	}
 	p.release()
@@ -194,16 +212,32 @@ func (p *publisher) lostWhileBlocked() <-chan struct{} {
 	return nil
 }
 
-// send publishes what waits, as far as the window and the broker allow.
-// Confirms that are there go first: they make room.
+// send publishes what waits, as far as the window and the broker allow. Only
+// the first of them may need an answer of the broker: that comes before the
+// cork.
 func (p *publisher) send() error {
-	for len(p.flight) < window && p.bytes < windowBytes && !p.confirmed() {
-		j := p.peek()
+	if !p.room() || p.next() == nil {
+		return nil
+	}
+	if ready, err := p.ready(); !ready {
+		return err
+	}
+	c := p.out.conn
+	c.sock.cork()
+	err := p.burst()
+	if cut := c.sock.uncork(); cut != nil && err == nil {
+		c.drop(lostError(c.at, &amqp.Error{Reason: cut.Error()}))
+		err = p.out.why()
+	}
+	return err
+}
+
+// burst publishes one after the other, and waits for nothing but the socket.
+func (p *publisher) burst() error {
+	for p.room() && !p.watch.isPaused() {
+		j := p.next()
 		if j == nil {
 			return nil
-		}
-		if ready, err := p.ready(); !ready {
-			return err
 		}
 		p.pop()
 		if err := p.sendOne(j); err != nil {
@@ -211,6 +245,12 @@ func (p *publisher) send() error {
 		}
 	}
 	return nil
+}
+
+// room reports whether one more may be published. Confirms that are there go
+// first: they make room.
+func (p *publisher) room() bool {
+	return len(p.flight) < window && p.bytes < windowBytes && !p.confirmed()
 }
 
 func (p *publisher) confirmed() bool {
@@ -225,20 +265,24 @@ func (p *publisher) confirmed() bool {
 	}
 }
 
-func (p *publisher) peek() *job {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.queue) == 0 {
+// next is the oldest job that was not sent yet, or nil. What waits is taken
+// over all at once: those who publish are not to be held up for each.
+func (p *publisher) next() *job {
+	if p.sent == len(p.todo) {
+		p.mu.Lock()
+		p.todo, p.queue = p.queue, p.todo[:0]
+		p.mu.Unlock()
+		p.sent = 0
+	}
+	if len(p.todo) == 0 {
 		return nil
 	}
-	return p.queue[0]
+	return p.todo[p.sent]
 }
 
 func (p *publisher) pop() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.queue[0] = nil
-	p.queue = p.queue[1:]
+	p.todo[p.sent] = nil
+	p.sent++
 }
 
 // ready makes sure that there is a channel, and reports whether the broker
@@ -246,7 +290,7 @@ func (p *publisher) pop() {
 // made again: nothing is in doubt then. While the connection is blocked none
 // is opened, since that would hang.
 func (p *publisher) ready() (bool, error) {
-	if p.out != nil && p.out.ch.IsClosed() && len(p.flight) == 0 {
+	if p.out != nil && p.out.line.IsClosed() && len(p.flight) == 0 {
 		if err := p.out.refused(); err != nil {
 			return false, err
 		}
@@ -283,9 +327,9 @@ func (p *publisher) sendOne(j *job) error {
 	p.seq++
 	j.msg.Headers[headerSeq] = p.seq
 	p.watch.await()
-	conf, err := p.out.ch.PublishWithDeferredConfirm(j.exchange, j.key, true, false, j.msg)
+	conf, err := p.out.line.publish(j.exchange, j.key, j.msg)
 	if err == nil {
-		f := flown{job: j, seq: p.seq, size: j.size(), conf: conf}
+		f := flown{job: j, seq: p.seq, size: j.weigh(), conf: conf}
 		p.flight = append(p.flight, f)
 		p.bytes += f.size
 		return nil
@@ -311,7 +355,7 @@ func (p *publisher) confirm() error {
 			p.shift(n)
 			return nil
 		}
-		if !f.conf.Acked() && p.out.ch.IsClosed() {
+		if !f.conf.Acked() && p.out.line.IsClosed() {
 			p.shift(n)
 			return p.out.why()
 		}
@@ -358,9 +402,8 @@ func (p *publisher) drain() {
 func (p *publisher) shift(n int) {
 	for i := range n {
 		p.bytes -= p.flight[i].size
-		p.flight[i] = flown{}
 	}
-	p.flight = p.flight[n:]
+	p.flight = slices.Delete(p.flight, 0, n)
 	p.watch.progressed(len(p.flight) > 0)
 }
 
@@ -368,7 +411,7 @@ func (p *publisher) shift(n int) {
 func (p *publisher) release() {
 	p.watch.progressed(false)
 	if p.out != nil {
-		p.link.retire(p.out.conn, p.out.ch)
+		p.link.retire(p.out.conn, p.out.line)
 		p.out = nil
 	}
 }

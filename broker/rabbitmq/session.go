@@ -44,24 +44,24 @@ type session struct {
 	changed chan struct{} // closed when feeds or paused change
 }
 
-func newSession(ctx context.Context, b *Broker, c *conn, sub broker.Subscription, source kind, holdLimited bool) (*session, error) {
+func newSession(ctx context.Context, b *Broker, c *conn, sub broker.Subscription, l layout, holdLimited bool) (*session, error) {
 	ch, err := openChannel(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	l := b.layout(c, sub)
+	source, holds := l.source.kind, l.source.holds(sub.Queue)
 	s := &session{
 		broker: b, conn: c, ch: ch, sub: sub, source: source, names: l.names, parked: l.parked,
 		over: make(chan struct{}), paused: true, changed: make(chan struct{}),
 		capabilities: broker.Capabilities{
-			Broker: c.server.String(), Delay: true, Hold: l.hold, Replies: sub.Replies, Stamp: true, MaxHeaders: hopLimit,
+			Broker: c.server.String(), Delay: true, Hold: holds, Replies: sub.Replies, Stamp: true, MaxHeaders: hopLimit,
 			Counts: source == kindQuorum, FreeRelease: source == kindQuorum && c.server.nacksFree(),
 		},
 	}
 	s.ctx, s.cancel = context.WithCancel(b.ctx)
-	s.acks = newAcker(ch, boundAck(c), s.ackFailed)
+	s.acks = newAcker(ch, boundAck(c, ackTimeout), s.ackFailed)
 	s.copies = newPublisher(s.ctx, b.publish, s.notify, s.end)
-	if l.hold {
+	if holds {
 		s.hold = newReplayer(s, holdLimited)
 	}
 	go s.acks.run()
@@ -171,11 +171,15 @@ func (s *session) giveBack(ctx context.Context) {
 	if s.conn.lost() != nil || s.ch.IsClosed() {
 		return
 	}
-	if s.conn.server.nacksFree() && s.stopConsumer(ctx) == nil {
-		_ = s.ch.Nack(0, true, true) // the close does the same if this fails
-	}
+	stopped := s.conn.server.nacksFree() && s.stopConsumer(ctx) == nil
 	s.rpc.Lock()
 	defer s.rpc.Unlock()
+	if s.source != kindClassic && s.acks.burst() {
+		_ = takeIn(ctx, s.conn, s.ch, s.sub.Queue) // what is not taken in is delivered again
+	}
+	if stopped {
+		_ = s.ch.Nack(0, true, true) // the close does the same if this fails
+	}
 	_ = closeChannel(ctx, s.conn, s.ch) // it fails only with the connection
 }
 
@@ -189,10 +193,10 @@ func (s *session) ackFailed(err error) {
 
 // boundAck drops the connection if one batch of acknowledgements cannot be
 // written in time.
-func boundAck(c *conn) func() func() bool {
+func boundAck(c *conn, within time.Duration) func() func() bool {
 	return func() func() bool {
-		return time.AfterFunc(ackTimeout, func() {
-			c.drop(classified(broker.ErrUnreachable, "an acknowledgement could not be written to %s within %v", c.at, ackTimeout))
+		return time.AfterFunc(within, func() {
+			c.drop(classified(broker.ErrUnreachable, "an acknowledgement could not be written to %s within %v", c.at, within))
 		}).Stop
 	}
 }

@@ -41,7 +41,7 @@ func (s *session) settle(d *delivery, what broker.Settlement, done func(error)) 
 		s.move(d, what.Capture, s.names.rung(what.Delay), s.sub.Queue, hopLimit, done)
 	case broker.FateHold:
 		if !s.capabilities.Hold {
-			d.settled(classified(broker.ErrUnsupported, "a server-named queue has no hold: it may be gone when the hold ends"), done)
+			d.settled(classified(broker.ErrUnsupported, "queue %q is transient or server-named and has no hold: it may be gone when the hold ends", s.sub.Queue), done)
 			return
 		}
 		s.move(d, what.Capture, s.names.exchange(), holdName(s.sub.Queue), hopLimit, done)
@@ -58,13 +58,13 @@ func (s *session) move(d *delivery, c *broker.Capture, exchange, key string, lim
 		d.settled(classified(broker.ErrUnsupported, "a copy without a capture"), done)
 		return
 	}
-	m, fits := d.captured(c, limit, s.conn.at.user)
+	m, size, fits := d.captured(c, limit, s.conn.at.user)
 	if !fits {
 		d.settled(classified(broker.ErrUnsupported, "the message's own headers leave no room for the capture: "+
 			"they take %d bytes of %d; park it", d.hopSize(), limit), done)
 		return
 	}
-	s.copies.publish(&job{exchange: exchange, key: key, msg: m, done: func(err error) {
+	s.copies.publish(&job{exchange: exchange, key: key, msg: m, size: size + len(m.Body), done: func(err error) {
 		if err != nil {
 			d.settled(err, done)
 			return
@@ -115,15 +115,15 @@ const replyCheckWait = 2 * time.Second
 // that nobody can get: there is no other way to ask. While the broker blocks
 // publishers there is no answer, and the first reply will tell.
 func (s *session) checkReplies(ctx context.Context) error {
-	outcome := make(chan error, 1)
+	answered := make(chan struct{}, 1)
 	s.copies.publish(&job{
 		key: s.names.ns + ".reply-check." + rand.Text(), msg: amqp.Publishing{Headers: amqp.Table{}},
-		done: func(err error) { outcome <- err },
+		done: func(error) { answered <- struct{}{} }, // a refusal ends the session
 	})
 	late := time.NewTimer(replyCheckWait)
 	defer late.Stop()
 	select {
-	case <-outcome:
+	case <-answered:
 		return s.Err()
 	case <-late.C:
 		return nil

@@ -70,7 +70,7 @@ func (v sieve) run(ctx context.Context) (broker.Sifted, error) {
 	s.ch, s.closes = ch, ch.NotifyClose(make(chan *amqp.Error, 1))
 	ctx, s.cancel = context.WithCancelCause(ctx)
 	defer s.cancel(nil)
-	acks := newAcker(ch, boundAck(v.conn), s.cancel)
+	acks := newAcker(ch, boundAck(v.conn, ackTimeout), s.cancel)
 	acks.prefetch(s.window)
 	go acks.run()
 	s.in = &intake{conn: v.conn, ch: ch, queue: v.queue, window: s.window, acks: acks, left: s.limit}
@@ -317,13 +317,30 @@ func (s *sifting) stop(ctx context.Context) error {
 	return s.in.drain(ctx)
 }
 
+// takeRest takes what must be given back together with what is kept, after the
+// queue took in what was removed.
+func (s *sifting) takeRest(ctx context.Context) error {
+	left := !s.nothingLeft()
+	if s.in.acks.burst() {
+		took, err := s.in.more(ctx, 1, 1)
+		if err != nil {
+			return err
+		}
+		left = left || took > 0
+	}
+	if !left {
+		return nil
+	}
+	return s.in.complete(ctx, s.depth)
+}
+
 // giveBack returns what is still taken, in order. See [session.giveBack].
 func (s *sifting) giveBack(ctx context.Context) error {
 	if s.ch.IsClosed() {
 		return nil
 	}
-	if s.kind != kindClassic && !s.nothingLeft() {
-		if err := s.in.complete(ctx, s.depth); err != nil {
+	if s.kind != kindClassic {
+		if err := s.takeRest(ctx); err != nil {
 			return err
 		}
 	}

@@ -63,7 +63,7 @@ func (b *Broker) Sift(
 	if err != nil {
 		return broker.Sifted{}, err
 	}
-	sort, err := b.kinds.of(ctx, c, queue)
+	found, err := b.kinds.of(ctx, c, queue)
 	if err != nil {
 		return broker.Sifted{}, err
 	}
@@ -77,7 +77,7 @@ func (b *Broker) Sift(
 	targets := newTargets(c, b.layout(c, broker.Subscription{Queue: queue}), copies)
 	defer targets.remove(context.WithoutCancel(ctx))
 	return sieve{
-		conn: c, queue: queue, limit: opts.Limit, window: siftWindow, kind: sort, confirm: b.conf.ConfirmTimeout, await: true,
+		conn: c, queue: queue, limit: opts.Limit, window: siftWindow, kind: found.kind, confirm: b.conf.ConfirmTimeout, await: true,
 		pick: pick, told: opts.Settled, carry: targets.carry,
 	}.run(ctx)
 }

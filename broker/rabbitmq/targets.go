@@ -114,7 +114,7 @@ func (t *targets) open(ctx context.Context, w way) (string, error) {
 	if err := checkShort(l.replayExchange(w.queue)); err != nil {
 		return "", err
 	}
-	if err := d.source(); err != nil {
+	if err := d.exists(); err != nil {
 		return "", missingTarget(err)
 	}
 	if w.fresh {

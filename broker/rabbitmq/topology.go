@@ -31,8 +31,8 @@ type layout struct {
 	queue  string
 	rungs  []time.Duration
 	kind   RungType
-	hold   bool
 	parked string
+	source source
 	server server
 }
 
@@ -54,8 +54,15 @@ type declarer struct {
 	found declared
 }
 
-// declare makes everything ready, the source first: nothing is left behind
-// for a queue that does not exist. It does so on the consuming connection,
+// find makes sure that the source exists, before anything is declared for it:
+// nothing is left behind for a queue that does not.
+func find(ctx context.Context, c *conn, l layout) error {
+	d := &declarer{layout: l, ctx: ctx, conn: c}
+	defer d.close()
+	return d.exists()
+}
+
+// declare makes everything ready. It does so on the consuming connection,
 // since a blocked publishing one answers nothing.
 func declare(ctx context.Context, c *conn, l layout) (declared, error) {
 	d := &declarer{layout: l, ctx: ctx, conn: c}
@@ -73,7 +80,7 @@ func (d *declarer) close() {
 }
 
 func (d *declarer) all() error {
-	steps := []func() error{d.source, d.shared, d.bindSource}
+	steps := []func() error{d.shared, d.bindSource}
 	published := []string{d.names.exchange(), d.back()}
 	for _, rung := range d.rungs {
 		steps = append(steps, func() error { return d.rung(rung) })
@@ -82,7 +89,7 @@ func (d *declarer) all() error {
 	for _, exchange := range published {
 		steps = append(steps, func() error { return d.writable(exchange) })
 	}
-	if d.hold {
+	if d.source.holds(d.queue) {
 		steps = append(steps, func() error { return d.keep(holdName(d.queue)) })
 	}
 	steps = append(steps, func() error { return d.keep(d.parked) })
@@ -94,7 +101,7 @@ func (d *declarer) all() error {
 	return nil
 }
 
-func (d *declarer) source() error {
+func (d *declarer) exists() error {
 	what := fmt.Sprintf("queue %q", d.queue)
 	return d.try(what, nil, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDeclarePassive(d.queue, true, false, false, false, nil)

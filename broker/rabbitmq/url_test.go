@@ -54,7 +54,7 @@ func TestURLErrorsHideThePassword(t *testing.T) {
 	if !errors.Is(err, broker.ErrUnreachable) || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("got %v", err)
 	}
-	for _, printed := range []string{fmt.Sprint(b), fmt.Sprintf("%v", login{"svc", "hunter2", nil}), fmt.Sprintf("%s", b.at)} {
+	for _, printed := range []string{fmt.Sprint(b), fmt.Sprintf("%v", login{"svc", "hunter2", nil}), b.at.String()} {
 		if strings.Contains(printed, "hunter2") {
 			t.Errorf("printed: %s", printed)
 		}

@@ -75,6 +75,19 @@ func (p *place) declare(queue string, args amqp.Table) {
 	}
 }
 
+// bind declares an exchange and binds queues to it.
+func (p *place) bind(exchange, kind, key string, queues ...string) {
+	p.Helper()
+	if err := p.plain.ExchangeDeclare(exchange, kind, true, false, false, false, nil); err != nil {
+		p.Fatal(err)
+	}
+	for _, queue := range queues {
+		if err := p.plain.QueueBind(queue, key, exchange, false, nil); err != nil {
+			p.Fatal(err)
+		}
+	}
+}
+
 func (p *place) publish(exchange, key string, m amqp.Publishing) {
 	p.Helper()
 	if m.DeliveryMode == 0 {

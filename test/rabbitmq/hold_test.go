@@ -51,10 +51,7 @@ func TestHoldReturns(t *testing.T) {
 // acts on everybody.
 func TestHoldOutlivesTheConsumerTimeout(t *testing.T) {
 	each(t, func(t *testing.T, r testenv.RabbitMQ) {
-		r.Ctl(t, "eval", "application:set_env(rabbit, consumer_timeout, 1000), application:set_env(rabbit, channel_tick_interval, 500).")
-		t.Cleanup(func() {
-			r.Ctl(t, "eval", "application:set_env(rabbit, consumer_timeout, 1800000), application:set_env(rabbit, channel_tick_interval, 60000).")
-		})
+		lowerConsumerTimeout(t, r)
 		p := newPlace(t, r)
 		p.declare("orders", nil)
 		p.declare("control", quorum)
@@ -67,7 +64,8 @@ func TestHoldOutlivesTheConsumerTimeout(t *testing.T) {
 		s := p.session(p.open(), broker.Subscription{Queue: "orders", Hold: 4 * time.Second})
 		p.consume(s, 1)
 		select {
-		case <-ended:
+		case why := <-ended:
+			t.Logf("the broker ended the control's channel: %v", why)
 		case <-cancelled:
 		case <-time.After(patience):
 			t.Fatal("the broker's timeout does not act: nothing is proven")

@@ -1,6 +1,9 @@
 package rabbitmq_test
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -31,9 +34,7 @@ func TestBlocked(t *testing.T) {
 		s := p.session(b, sub)
 		p.consume(s, 30)
 
-		r.Ctl(t, "set_vm_memory_high_watermark", "0.00001")
-		restore := sync.OnceFunc(func() { r.Ctl(t, "set_vm_memory_high_watermark", "0.4") })
-		t.Cleanup(restore)
+		restore := p.block()
 		parked := make(chan error, 10)
 		for range cap(parked) {
 			d := p.receive(s)
@@ -168,7 +169,7 @@ func TestCallDeadline(t *testing.T) {
 		s := p.session(b, broker.Subscription{Queue: "orders"})
 		proxy.freeze(true)
 		wantErr(t, s.Consume(t.Context(), 1), broker.ErrUnreachable, "did not answer within 500ms")
-		p.ended(s, patience)
+		wantErr(t, p.ended(s, patience), broker.ErrUnreachable)
 	})
 }
 
@@ -194,7 +195,7 @@ func TestConfirmThatDoesNotCome(t *testing.T) {
 		err := p.settle(d, broker.Settlement{Fate: broker.FatePark, Capture: capture(d)})
 		wantErr(t, err, broker.ErrUnknown, "confirmed nothing for 500ms")
 		proxy.freeze(false)
-		p.ended(s, patience)
+		wantErr(t, p.ended(s, patience), broker.ErrUnknown)
 		p.wantDepth("orders", 1)
 	})
 }
@@ -318,7 +319,7 @@ func TestDeletedTopology(t *testing.T) {
 			}
 			park := broker.Settlement{Fate: broker.FatePark, Capture: capture(d)}
 			wantErr(p, p.settle(d, park), c.class)
-			if c.class == broker.ErrUnrouted {
+			if errors.Is(c.class, broker.ErrUnrouted) {
 				wantErr(p, p.settle(d, park), broker.ErrUnrouted) // still open
 				closeSession(p, s)
 			} else {
@@ -331,5 +332,123 @@ func TestDeletedTopology(t *testing.T) {
 			closeSession(p, again)
 		}
 		p.wantDepth("orders.parked", 2)
+	})
+}
+
+// TestBlockedWithLargeBodies raises the memory alarm while bodies wait to be
+// parked that are larger than all buffers on the way together. A write that
+// hangs in them costs the connection, and each message a crash. Not parallel:
+// it stops everybody.
+func TestBlockedWithLargeBodies(t *testing.T) {
+	for name, first := range map[string]string{"the largest among others": "large", "the largest first": "huge"} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, r testenv.RabbitMQ) { blockedWithLargeBodies(newPlace(t, r), first) })
+		})
+	}
+}
+
+func blockedWithLargeBodies(p *place, first string) {
+	p.declare("orders", quorum)
+	const large, good = 100, 50
+	bodies := map[string][]byte{"huge": bytes.Repeat([]byte("h"), 8<<20), "large": bytes.Repeat([]byte("l"), 64<<10), "good": []byte("g")}
+	publish := func(kind string) { p.publish("", "orders", amqp.Publishing{Type: kind, Body: bodies[kind]}) }
+	if first == "huge" {
+		publish("huge")
+	}
+	for i := range large {
+		publish("large")
+		if i%2 == 1 {
+			publish("good")
+		}
+		if i == large/2 && first != "huge" {
+			publish("huge")
+		}
+	}
+	p.wantDepth("orders", large+good+1)
+	told := &notices{}
+	s := p.session(p.open(), broker.Subscription{Queue: "orders", Notify: told.add})
+	unblock := p.block()
+	p.consume(s, 200)
+	parked := make(chan error, large+1)
+	for range large + good + 1 {
+		d := p.receive(s)
+		if d.Message().Type == "good" {
+			p.mustSettle(d, broker.Settlement{Fate: broker.FateDone})
+			continue
+		}
+		d.Settle(broker.Settlement{Fate: broker.FatePark, Capture: capture(d)}, func(err error) { parked <- err })
+	}
+	testenv.Eventually(p, patience, "the block is told", func() bool { return len(told.of(broker.NoticeBlocked)) == 1 })
+	// Longer than the socket gives a write that hangs, and the peer a heartbeat.
+	select {
+	case <-s.Done():
+		p.Fatalf("the session ended during the block: %v", s.Err())
+	case err := <-parked:
+		p.Fatalf("a copy was settled during the block: %v", err)
+	case <-time.After(8 * time.Second):
+	}
+	unblock()
+	for range large + 1 {
+		if err := <-parked; err != nil {
+			p.Errorf("parked after the block: %v", err)
+		}
+	}
+	p.wantDepth("orders.parked", large+1)
+	p.wantDepth("orders", 0)
+	for range large + 1 {
+		if d := p.get("orders.parked"); !bytes.Equal(d.Body, bodies[d.Type]) {
+			p.Errorf("a body of type %s has %d bytes", d.Type, len(d.Body))
+		}
+	}
+}
+
+// block raises the memory alarm until it is told not to, or the test ends.
+func (p *place) block() (unblock func()) {
+	p.Helper()
+	usual := "0.6"
+	if p.broker.Name == "rabbitmq3" {
+		usual = "0.4"
+	}
+	p.broker.Ctl(p, "set_vm_memory_high_watermark", "0.00001")
+	unblock = sync.OnceFunc(func() { p.broker.Ctl(p, "set_vm_memory_high_watermark", usual) })
+	p.Cleanup(unblock)
+	return unblock
+}
+
+// TestCloseDuringABlock closes a session whose copy hangs in a write: it ends
+// within the bound of a call, and the message is still there.
+func TestCloseDuringABlock(t *testing.T) {
+	each(t, func(t *testing.T, r testenv.RabbitMQ) {
+		p := newPlace(t, r)
+		p.declare("orders", quorum)
+		p.publish("", "orders", amqp.Publishing{Body: bytes.Repeat([]byte("h"), 8<<20)})
+		p.wantDepth("orders", 1)
+		told := &notices{}
+		b := p.open(func(c *rabbitmq.Config) { c.CallTimeout = time.Second })
+		s, err := b.Open(t.Context(), broker.Subscription{Queue: "orders", Notify: told.add})
+		if err != nil {
+			t.Fatal(err)
+		}
+		unblock := p.block()
+		p.consume(s, 1)
+		d := p.receive(s)
+		outcome := make(chan error, 1)
+		d.Settle(broker.Settlement{Fate: broker.FatePark, Capture: capture(d)}, func(err error) { outcome <- err })
+		testenv.Eventually(t, patience, "the block is told", func() bool { return len(told.of(broker.NoticeBlocked)) == 1 })
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		closed := make(chan error, 1)
+		go func() { closed <- s.Close(ctx) }()
+		select {
+		case err := <-closed:
+			wantErr(t, err, context.DeadlineExceeded, "1 settlements were cut off")
+		case <-time.After(patience):
+			t.Fatal("the session does not close")
+		}
+		wantErr(t, <-outcome, broker.ErrUnknown)
+		unblock()
+		again := p.session(b, broker.Subscription{Queue: "orders"})
+		p.consume(again, 1)
+		p.mustSettle(p.receive(again), broker.Settlement{Fate: broker.FateDone})
 	})
 }

@@ -1,12 +1,10 @@
 package rabbitmq_test
 
 import (
-	"io"
 	"net"
 	"net/url"
 	"sync"
 	"testing"
-	"time"
 )
 
 // proxy stands between a client and the broker.
@@ -18,7 +16,7 @@ type proxy struct {
 	flow   *sync.Cond
 	frozen bool
 	closed bool
-	conns  map[net.Conn]chan struct{} // to a client: closed at its end
+	conns  map[net.Conn]bool
 	wg     sync.WaitGroup
 }
 
@@ -33,7 +31,7 @@ func newProxy(t testing.TB, brokerURL string) (*proxy, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: l, target: u.Host, conns: map[net.Conn]chan struct{}{}}
+	p := &proxy{listener: l, target: u.Host, conns: map[net.Conn]bool{}}
 	p.flow = sync.NewCond(&p.mu)
 	p.wg.Go(p.accept)
 	t.Cleanup(p.close)
@@ -52,49 +50,34 @@ func (p *proxy) accept() {
 			in.Close()
 			continue
 		}
-		if ended := p.keep(in, out); ended != nil {
-			p.wg.Go(func() { pump(in, out, p.wait) })
-			p.wg.Go(func() {
-				pump(out, in, p.wait)
-				out.Close()
-				p.leave(in)
-				in.Close()
-				close(ended)
-			})
+		if p.keep(in, out) {
+			p.wg.Go(func() { p.pump(in, out) })
+			p.wg.Go(func() { p.pump(out, in) })
 		}
 	}
 }
 
-func (p *proxy) keep(in, out net.Conn) chan struct{} {
+func (p *proxy) keep(in, out net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		in.Close()
 		out.Close()
-		return nil
+		return false
 	}
-	ended := make(chan struct{})
-	p.conns[in], p.conns[out] = ended, nil
-	return ended
+	p.conns[in], p.conns[out] = true, true
+	return true
 }
 
-// leave waits until the client has closed its side, and drops what it writes.
-func (p *proxy) leave(in net.Conn) {
-	in.(*net.TCPConn).CloseWrite()
-	in.SetReadDeadline(time.Now().Add(patience))
-	_, _ = io.Copy(io.Discard, in)
-}
-
-// pump forwards until from ends. When nothing can be written any more it goes
-// on reading, so that the other direction is not reset.
-func pump(to, from net.Conn, wait func()) {
+// pump forwards until from ends, which is the end of both.
+func (p *proxy) pump(to, from net.Conn) {
+	defer to.Close()
+	defer from.Close()
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
-		wait()
-		_, _ = to.Write(buf[:n])
-		if err != nil {
-			to.(*net.TCPConn).CloseWrite()
+		p.wait()
+		if _, failed := to.Write(buf[:n]); err != nil || failed != nil {
 			return
 		}
 	}
@@ -116,26 +99,6 @@ func (p *proxy) freeze(frozen bool) {
 	p.flow.Broadcast()
 }
 
-// settle is how long a cut waits for what was written before it.
-const settle = 20 * time.Millisecond
-
-// cut ends all connections and returns when the clients have noticed. What
-// they had written before still arrives, nothing after: an acknowledgement has
-// no answer, so that one written in between would count as sent. New
-// connections are taken.
-func (p *proxy) cut() {
-	p.mu.Lock()
-	conns := p.conns
-	p.conns = map[net.Conn]chan struct{}{}
-	p.mu.Unlock()
-	for c, ended := range conns {
-		if ended != nil {
-			c.SetReadDeadline(time.Now().Add(settle))
-			<-ended
-		}
-	}
-}
-
 // kill closes all connections at once, whatever is on its way.
 func (p *proxy) kill() {
 	p.mu.Lock()
@@ -143,7 +106,7 @@ func (p *proxy) kill() {
 	for c := range p.conns {
 		c.Close()
 	}
-	p.conns = map[net.Conn]chan struct{}{}
+	p.conns = map[net.Conn]bool{}
 }
 
 func (p *proxy) close() {

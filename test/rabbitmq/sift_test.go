@@ -149,7 +149,13 @@ func TestSiftCut(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r testenv.RabbitMQ) {
 		p := newPlace(t, r)
-		p.declare("parked", quorum)
+		// As Holdfast declares it: with the default limit, the 21st cut drops what
+		// was taken.
+		endless := quorum
+		if r.Name == "rabbitmq4" {
+			endless = amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int32(-1)}
+		}
+		p.declare("parked", endless)
 		p.declare("target", quorum)
 		const n = 400
 		p.fill("parked", n)
@@ -237,8 +243,7 @@ func TestReplayOfADeadLetter(t *testing.T) {
 		p := newPlace(t, r)
 		p.declare("orders", amqp.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
 		p.declare("dead", nil)
-		p.plain.ExchangeDeclare("shop", "topic", true, false, false, false, nil)
-		p.plain.QueueBind("orders", "#", "shop", false, nil)
+		p.bind("shop", "topic", "#", "orders")
 		p.publish("shop", "order.new", amqp.Publishing{Body: []byte("a"), Headers: amqp.Table{
 			"rejectionReason": "None", broker.HeaderID: "old", "kept": "yes",
 		}})
@@ -250,7 +255,9 @@ func TestReplayOfADeadLetter(t *testing.T) {
 			})
 			return d
 		}()
-		d.Reject(false)
+		if err := d.Reject(false); err != nil {
+			t.Fatal(err)
+		}
 		p.wantDepth("dead", 1)
 		_, err := p.open().Sift(t.Context(), "dead", broker.SiftOptions{}, func(ctx context.Context, m *broker.Stored) (broker.Action, error) {
 			if m.DeadLettered != "rejected" || m.Capture != nil || m.Message.Origin != (broker.Origin{Exchange: "shop", Key: "order.new", Queue: "orders"}) {

@@ -3,6 +3,7 @@ package rabbitmq_test
 import (
 	"net/url"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -279,31 +280,11 @@ func TestLeastPrivilege(t *testing.T) {
 		p.declare(queue, quorum)
 		user := r.User(t, p.url, "billing", own, own, own)
 		b := p.open(func(c *rabbitmq.Config) { c.URL, c.Namespace = user, "billing-service.holdfast" })
-		const rung = 50 * time.Millisecond
-		s := p.session(b, broker.Subscription{Queue: queue, Rungs: []time.Duration{rung}, Hold: 100 * time.Millisecond})
+		s := p.everyFate(b, queue)
 		if c := s.Capabilities(); !c.Counts {
 			t.Errorf("capabilities %+v", c)
 		}
-		p.publish("", queue, amqp.Publishing{Body: []byte("a")})
-		p.consume(s, 1)
-		for _, what := range []broker.Settlement{
-			{Fate: broker.FateDelay, Delay: rung}, {Fate: broker.FateHold}, {Fate: broker.FateRelease}, {Fate: broker.FatePark},
-		} {
-			d := p.receive(s)
-			what.Capture = capture(d)
-			p.mustSettle(d, what)
-		}
-		p.wantDepth(queue+".parked", 1)
-		sifted, err := b.Sift(t.Context(), queue+".parked", broker.SiftOptions{}, copyTo(broker.Target{Queue: queue, Key: "order.new"}))
-		if err != nil || sifted.Copied != 1 {
-			t.Fatalf("replay: %+v, %v", sifted, err)
-		}
-		d := p.receive(s)
-		if m := d.Message(); m.Origin.Key != "order.new" || m.Attempt != 1 {
-			t.Errorf("replayed: %+v", m)
-		}
-		p.mustSettle(d, broker.Settlement{Fate: broker.FateDone})
-		err = b.Publish(t.Context(), broker.Target{Queue: queue}, &broker.Message{Body: []byte("b")})
+		err := b.Publish(t.Context(), broker.Target{Queue: queue}, &broker.Message{Body: []byte("b")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,4 +313,114 @@ func TestUpgradedQueues(t *testing.T) {
 	p.declare("other.parked", amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": 5})
 	_, err := p.open().Open(t.Context(), broker.Subscription{Queue: "other"})
 	wantErr(t, err, broker.ErrMismatch, "x-delivery-limit", "-1", "5")
+}
+
+// TestAutoDeleteSource: a pause cancels the only consumer, and the broker
+// would delete such a queue with all that is in it.
+func TestAutoDeleteSource(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, r testenv.RabbitMQ) {
+		p := newPlace(t, r)
+		b := p.open()
+		for name, durable := range map[string]bool{"durable": true, "transient": false} {
+			declare := func(autoDelete bool) {
+				if _, err := p.plain.QueueDeclare(name, durable, autoDelete, false, false, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			declare(true)
+			_, err := b.Open(t.Context(), broker.Subscription{Queue: name})
+			wantErr(t, err, broker.ErrConfig, strconv.Quote(name), "auto-delete", "declare it without", "x-expires")
+			if queues := p.queues(); len(queues) != 1 {
+				t.Errorf("something was declared for it: %v", queues)
+			}
+			// Declared anew it is taken, by the same broker.
+			if _, err := p.plain.QueueDelete(name, false, false, false); err != nil {
+				t.Fatal(err)
+			}
+			declare(false)
+			s := p.session(b, broker.Subscription{Queue: name})
+			if c := s.Capabilities(); c.Hold != durable {
+				t.Errorf("%s: capabilities %+v", name, c)
+			}
+			closeSession(p, s)
+			for queue := range p.queues() {
+				if _, err := p.plain.QueueDelete(queue, false, false, false); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}
+
+// TestTransientSource: the queue may be gone when a hold ends.
+func TestTransientSource(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, r testenv.RabbitMQ) {
+		p := newPlace(t, r)
+		if _, err := p.plain.QueueDeclare("brief", false, false, false, false, nil); err != nil {
+			t.Fatal(err)
+		}
+		const rung = 50 * time.Millisecond
+		s := p.session(p.open(), broker.Subscription{Queue: "brief", Rungs: []time.Duration{rung}, Hold: time.Second})
+		if c := s.Capabilities(); c.Hold || c.Counts || !c.Delay {
+			t.Errorf("capabilities %+v", c)
+		}
+		if _, there := p.queues()["brief.hold"]; there {
+			t.Error("a hold was declared")
+		}
+		p.publish("", "brief", amqp.Publishing{Body: []byte("a")})
+		p.consume(s, 1)
+		d := p.receive(s)
+		wantErr(t, p.settle(d, broker.Settlement{Fate: broker.FateHold, Capture: capture(d)}), broker.ErrUnsupported, `"brief"`)
+		p.mustSettle(d, broker.Settlement{Fate: broker.FateDelay, Delay: rung, Capture: capture(d)})
+		d = p.receive(s)
+		p.mustSettle(d, broker.Settlement{Fate: broker.FatePark, Capture: capture(d)})
+		p.get("brief.parked")
+	})
+}
+
+// TestDocumentedGrants runs every fate with the grants of docs/permissions.md
+// and not one more: the source may not be configured.
+func TestDocumentedGrants(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, r testenv.RabbitMQ) {
+		p := newPlace(t, r)
+		p.declare("orders", quorum)
+		const (
+			own  = `^(svc\.holdfast|svc\.holdfast\..*|orders\..*)$`
+			used = `^(svc\.holdfast|svc\.holdfast\..*|orders\..*|orders)$`
+		)
+		user := r.User(t, p.url, "svc", own, used, used)
+		b := p.open(func(c *rabbitmq.Config) { c.URL, c.Namespace = user, "svc.holdfast" })
+		p.everyFate(b, "orders")
+	})
+}
+
+// everyFate takes one message of queue through retry, hold, release, park and
+// replay, and returns the session, which consumes.
+func (p *place) everyFate(b *rabbitmq.Broker, queue string) broker.Session {
+	p.Helper()
+	const rung = 50 * time.Millisecond
+	s := p.session(b, broker.Subscription{Queue: queue, Rungs: []time.Duration{rung}, Hold: 100 * time.Millisecond})
+	p.publish("", queue, amqp.Publishing{Body: []byte("a")})
+	p.consume(s, 1)
+	for _, what := range []broker.Settlement{
+		{Fate: broker.FateDelay, Delay: rung}, {Fate: broker.FateHold}, {Fate: broker.FateRelease}, {Fate: broker.FatePark},
+	} {
+		d := p.receive(s)
+		what.Capture = capture(d)
+		p.mustSettle(d, what)
+	}
+	p.wantDepth(queue+".parked", 1)
+	sifted, err := b.Sift(p.Context(), queue+".parked", broker.SiftOptions{}, copyTo(broker.Target{Queue: queue, Key: "order.new"}))
+	if err != nil || sifted.Copied != 1 {
+		p.Fatalf("replay: %+v, %v", sifted, err)
+	}
+	d := p.receive(s)
+	if m := d.Message(); m.Origin.Key != "order.new" || m.Attempt != 1 {
+		p.Errorf("replayed: %+v", m)
+	}
+	p.mustSettle(d, broker.Settlement{Fate: broker.FateDone})
+	return s
 }

@@ -16,7 +16,7 @@ import (
 // and settled, and what must not happen.
 type fakeChannel struct {
 	mu        sync.Mutex
-	unsettled map[uint64]bool // delivered, and the broker was not told
+	unsettled map[uint64]bool      // delivered, and the broker was not told
 	settled   map[uint64]time.Time // when the application said so
 	acked     map[uint64]int
 	nacked    map[uint64]int

@@ -44,6 +44,16 @@ func serverError(err error) *amqp.Error {
 	return nil
 }
 
+// channelError reports whether code closes a channel only. Every other error
+// of AMQP closes the connection.
+func channelError(code int) bool {
+	switch code {
+	case amqp.ContentTooLarge, amqp.NoRoute, amqp.NoConsumers, amqp.AccessRefused, amqp.NotFound, amqp.ResourceLocked, amqp.PreconditionFailed:
+		return true
+	}
+	return false
+}
+
 // dialError classifies why a connection could not be had.
 func dialError(at endpoint, err error) error {
 	said := serverError(err)

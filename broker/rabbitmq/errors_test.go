@@ -75,3 +75,15 @@ func TestDialError(t *testing.T) {
 		}
 	}
 }
+
+func TestChannelErrors(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[int]bool{
+		amqp.NotFound: true, amqp.PreconditionFailed: true, amqp.AccessRefused: true,
+		amqp.ConnectionForced: false, amqp.FrameError: false, amqp.InternalError: false, amqp.NotAllowed: false,
+	} {
+		if got := channelError(code); got != want {
+			t.Errorf("%d: %v, want %v", code, got, want)
+		}
+	}
+}

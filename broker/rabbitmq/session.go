@@ -133,8 +133,11 @@ func (s *session) closedError(said *amqp.Error) error {
 	if lost := s.conn.lost(); lost != nil {
 		return lost
 	}
-	if said == nil {
+	switch {
+	case said == nil:
 		return classified(broker.ErrClosed, "the channel was closed")
+	case !channelError(said.Code):
+		return lostError(s.conn.at, said) // the channel heard of it before the connection's watch did
 	}
 	return classified(broker.ErrDetached, "the broker closed the channel that consumes queue %q: %s", s.sub.Queue, said.Reason)
 }

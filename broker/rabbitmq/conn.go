@@ -104,6 +104,21 @@ func (c *conn) explain(err error) error {
 	return err
 }
 
+// classify gives every end of a session a class: what has none is an error of
+// the socket, and the connection is lost.
+func (c *conn) classify(err error) error {
+	var known *classError
+	switch {
+	case err == nil, errors.As(err, &known), errors.Is(err, broker.ErrClosed),
+		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	}
+	if lost := c.lost(); lost != nil {
+		return lost
+	}
+	return classified(broker.ErrUnreachable, "the connection to %s was lost: %s", c.at, plainText(err))
+}
+
 func (c *conn) setBlocked(blocked bool, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -96,7 +96,7 @@ func (s *session) notify(n broker.Notice) {
 func (s *session) end(err error) {
 	s.mu.Lock()
 	if s.err == nil {
-		s.err = err
+		s.err = s.conn.classify(err)
 	}
 	s.mu.Unlock()
 	s.cancel()

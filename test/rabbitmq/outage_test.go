@@ -215,7 +215,12 @@ func TestConnectionClosedByAnOperator(t *testing.T) {
 		p.receive(s)
 		testenv.Eventually(t, patience, "the connections are shown", func() bool { return p.closeConnections("to be closed") == 2 })
 		wantErr(t, p.ended(s, patience), broker.ErrUnreachable)
-		again := p.session(b, broker.Subscription{Queue: "orders"})
+		var again broker.Session
+		testenv.Eventually(t, patience, "a new session", func() bool { // the other connection may be closing still
+			var err error
+			again, err = b.Open(p.Context(), broker.Subscription{Queue: "orders"})
+			return err == nil
+		})
 		p.consume(again, 1)
 		if d := p.receive(again); d.Facts().Crashes != 1 {
 			t.Errorf("facts %+v", d.Facts())

@@ -133,7 +133,7 @@ func shrink(table amqp.Table, name string, over int) {
 func bySize(table amqp.Table) []string {
 	var own []string
 	for name := range table {
-		if !captureFields[name] && name != headerSeq && name != headerCut {
+		if !broker.CaptureField(name) && name != headerSeq && name != headerCut {
 			own = append(own, name)
 		}
 	}

@@ -22,42 +22,19 @@ const (
 	// headerCut lists the headers whose values were cut to make a message fit.
 	headerCut = broker.HeaderPrefix + "cut"
 
-	headerDeath          = "x-death"
-	headerFirstDeath     = "x-first-death-"
-	headerLastDeath      = "x-last-death-"
-	headerDeliveryCount  = "x-delivery-count"
-	headerAcquiredCount  = "x-acquired-count"
-	headerFirstQueue     = headerFirstDeath + "queue"
-	headerFirstExchange  = headerFirstDeath + "exchange"
-	headerFirstReason    = headerFirstDeath + "reason"
-	deathRoutingKeys     = "routing-keys"
-	deathQueue           = "queue"
-	deathExchange        = "exchange"
-	deathReason          = "reason"
-	headerRejectionTopic = "originalTopic"
+	headerDeath         = "x-death"
+	headerFirstDeath    = "x-first-death-"
+	headerLastDeath     = "x-last-death-"
+	headerDeliveryCount = "x-delivery-count"
+	headerAcquiredCount = "x-acquired-count"
+	headerFirstQueue    = headerFirstDeath + "queue"
+	headerFirstExchange = headerFirstDeath + "exchange"
+	headerFirstReason   = headerFirstDeath + "reason"
+	deathRoutingKeys    = "routing-keys"
+	deathQueue          = "queue"
+	deathExchange       = "exchange"
+	deathReason         = "reason"
 )
-
-// captureFields are the headers that a capture may set. A new capture
-// replaces an old one whole, so they all go before it is written.
-var captureFields = func() map[string]bool {
-	fields := map[string]bool{}
-	for _, name := range []string{
-		broker.HeaderVersion, broker.HeaderID, broker.HeaderAttempt, broker.HeaderLap, broker.HeaderCrashes,
-		broker.HeaderReason, broker.HeaderError, broker.HeaderErrorSHA256, broker.HeaderCause, broker.HeaderQueue,
-		broker.HeaderExchange, broker.HeaderKey, broker.HeaderFirstFailedAt, broker.HeaderFailedAt,
-		broker.HeaderNotBefore, broker.HeaderHost, broker.HeaderToken,
-	} {
-		fields[name] = true
-	}
-	return fields
-}()
-
-// rejectionKeys are what Brighter stamps on a rejected message. With them on,
-// its consumers would reject a replayed message at once.
-var rejectionKeys = map[string]bool{
-	headerRejectionTopic: true, "originalMessageType": true, "rejectionReason": true,
-	"rejectionMessage": true, "rejectionTimestamp": true,
-}
 
 // brokers reports whether the broker wrote the header. It is stripped from
 // every copy: RabbitMQ 3 trusts an x-death that a client sends and drops by
@@ -68,7 +45,7 @@ func brokers(name string) bool {
 }
 
 // carried reports whether a header goes on a copy that gets a new capture.
-func carried(name string) bool { return !brokers(name) && !captureFields[name] }
+func carried(name string) bool { return !brokers(name) && !broker.CaptureField(name) }
 
 // kept reports whether a header goes on a copy that keeps its capture.
 func kept(name string) bool { return !brokers(name) }
@@ -76,13 +53,13 @@ func kept(name string) bool { return !brokers(name) }
 // fresh reports whether a header goes on a copy that shall look as if it had
 // never failed.
 func fresh(name string) bool {
-	return !brokers(name) && !rejectionKeys[name] && !strings.HasPrefix(name, broker.HeaderPrefix)
+	return !brokers(name) && !broker.FailureField(name)
 }
 
 // pick copies the headers that want wants, with room for some more. Values
 // are shared: nobody may change them.
 func pick(headers map[string]any, want func(string) bool) amqp.Table {
-	table := make(amqp.Table, len(headers)+len(captureFields)+3)
+	table := make(amqp.Table, len(headers)+20)
 	for name, v := range headers {
 		if want(name) {
 			table[name] = v

@@ -43,17 +43,6 @@ func TestStrip(t *testing.T) {
 	}
 }
 
-func TestCaptureFieldsAreAllThatACaptureSets(t *testing.T) {
-	t.Parallel()
-	c := fullCapture()
-	c.FirstFailedAt, c.FailedAt, c.NotBefore = c.FirstFailedAt.AddDate(1, 0, 0), c.FailedAt.AddDate(1, 0, 0), c.NotBefore.AddDate(1, 0, 0)
-	set := map[string]bool{}
-	c.Each(func(name string, _ any) { set[name] = true })
-	if !maps.Equal(set, captureFields) {
-		t.Errorf("a capture sets %v, and these are replaced: %v", set, captureFields)
-	}
-}
-
 func TestCopyKeepsProperties(t *testing.T) {
 	t.Parallel()
 	l := letterWith(amqp.Table{"a": "b"})

@@ -14,6 +14,7 @@ type facts struct {
 	lap     int // holds so far
 	crashes int // deliveries that ended without a settlement
 
+	counted   bool          // the broker's own counter is the attempt
 	unstamped bool          // the last crash is known from this delivery only
 	oversize  bool          // no room for a copy that takes a rung or a hold
 	canDelay  bool          // the broker can delay
@@ -45,7 +46,9 @@ type decision struct {
 func admit(p Policy, f facts) decision {
 	d := decision{attempt: f.attempt, lap: f.lap, crashes: f.crashes}
 	switch {
-	case f.crashes >= p.Crashes:
+	case f.crashes >= p.Crashes, f.counted && f.attempt > len(p.Ladder)+1:
+		// Where the broker counts, more attempts than the budget has can only
+		// come from deliveries that ended without a settlement.
 		return d.park(f, broker.ReasonCrashLoop)
 	case f.unstamped:
 		// The charge must be durable before the message may do it again.

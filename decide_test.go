@@ -98,6 +98,8 @@ func TestAdmit(t *testing.T) {
 		{"the bound parks unrun", able(crashes(3)), decision{fate: broker.FatePark, reason: ReasonCrashLoop, attempt: 1, crashes: 3}},
 		{"an unstamped crash is stamped first", able(crashes(1), func(f *facts) { f.unstamped = true }), decision{fate: broker.FateRelease, stamped: true, attempt: 1, crashes: 1}},
 		{"an unstamped crash at the bound parks", able(crashes(3), func(f *facts) { f.unstamped = true }), decision{fate: broker.FatePark, reason: ReasonCrashLoop, attempt: 1, crashes: 3}},
+		{"the last attempt that a broker counts runs", able(func(f *facts) { f.attempt, f.counted = 4, true }), decision{run: true, attempt: 4}},
+		{"an attempt beyond what a broker counts parks unrun", able(func(f *facts) { f.attempt, f.counted = 5, true }), decision{fate: broker.FatePark, reason: ReasonCrashLoop, attempt: 5}},
 		{"back too early waits on", able(func(f *facts) { f.attempt = 2; f.early = 5 * time.Second }), decision{fate: broker.FateDelay, wait: 10 * time.Second, attempt: 2}},
 		{"back too early by more than the ladder", able(func(f *facts) { f.attempt = 2; f.early = time.Hour }), decision{fate: broker.FateDelay, wait: 30 * time.Second, attempt: 2}},
 	}
@@ -130,7 +132,7 @@ func FuzzDecide(f *testing.F) {
 		fa := facts{
 			attempt: max(attempt, 1), try: max(try, 1), lap: max(lap, 0), crashes: max(crashes, 0),
 			unstamped: bits&2 != 0, oversize: bits&4 != 0, canDelay: bits&8 != 0, canHold: bits&16 != 0,
-			early: time.Duration(early), stopping: bits&32 != 0,
+			early: time.Duration(early), stopping: bits&32 != 0, counted: bits&128 != 0,
 		}
 		r := ruling{kind: kinds[kind], after: min(max(time.Duration(after), 0), maxHold), malformed: bits&64 != 0}
 		checkAdmit(t, p, fa, admit(p, fa))
@@ -147,6 +149,9 @@ func checkAdmit(t *testing.T, p Policy, f facts, d decision) {
 	}
 	if f.crashes >= p.Crashes && d.reason != ReasonCrashLoop {
 		t.Fatalf("admit let a message run beyond the crash bound: %+v", d)
+	}
+	if f.counted && f.attempt > len(p.Ladder)+1 && d.reason != ReasonCrashLoop {
+		t.Fatalf("admit let a message run beyond the attempts that the broker counts: %+v", d)
 	}
 	if d.attempt != f.attempt || d.lap != f.lap {
 		t.Fatalf("admit spent something: %+v from %+v", d, f)

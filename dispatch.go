@@ -23,6 +23,7 @@ func (s *stint) dispatch(ctx context.Context) {
 		s.status.set(StateAttached, nil)
 		s.status.update(func(h *Health) { h.Broker, h.OneAtATime = s.caps.Broker, true })
 		s.event(Event{Kind: EventAttached, Text: s.caps.Broker})
+		s.tellFindings(s.caps)
 	}
 	for err == nil {
 		err = s.step(ctx)
@@ -227,6 +228,7 @@ func (s *stint) factsOf(d broker.Delivery) facts {
 	}
 	out := facts{
 		attempt: max(m.Attempt, 1), lap: m.Lap, crashes: f.Crashes,
+		counted:   s.caps.Attempts,
 		unstamped: f.Unstamped && s.caps.Stamp, oversize: f.Oversize,
 		canDelay: s.caps.Delay, canHold: s.caps.Hold,
 	}

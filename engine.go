@@ -27,6 +27,7 @@ type engine struct {
 	ledger ledger
 	status status
 	begun  atomic.Bool
+	doubts sync.Once // the findings were told
 
 	// slots holds the numbers of the free handler slots, over all stints: a
 	// handler that outlives its session still counts against Concurrency.

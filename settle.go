@@ -32,9 +32,16 @@ func (s *stint) settle(j *job) {
 // settleUnrun settles a delivery that the handler does not see.
 func (s *stint) settleUnrun(j *job) {
 	if j.decision.reason == ReasonCrashLoop {
-		j.cause = fmt.Errorf("%d deliveries ended without a settlement: the message may be what ends the process", j.facts.crashes)
+		j.cause = crashLoop(j.facts)
 	}
 	s.settle(j)
+}
+
+func crashLoop(f facts) error {
+	if f.counted && f.crashes == 0 {
+		return fmt.Errorf("this is delivery %d, more than there are attempts: some ended without a settlement, and the message may be what ends the process", f.attempt)
+	}
+	return fmt.Errorf("%d deliveries ended without a settlement: the message may be what ends the process", f.crashes)
 }
 
 func (s *stint) replyOf(j *job) *Reply {

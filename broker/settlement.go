@@ -12,7 +12,8 @@ const (
 	FateDone Fate = iota + 1
 
 	// FateDelay: a copy with the capture waits for Settlement.Delay outside
-	// the process and returns to the source queue by itself.
+	// the process and returns to the source queue by itself; or, where the
+	// broker counts attempts, the message itself is released for so long.
 	FateDelay
 
 	// FateHold: a copy with the capture waits for Subscription.Hold and
@@ -125,6 +126,25 @@ type Capabilities struct {
 	// Counts: the broker counts the deliveries of a message, so that
 	// Facts.Unstamped is false for its redeliveries.
 	Counts bool
+
+	// Attempts: the broker's own counter is the attempt. A retry is then a
+	// release that the broker delays, not a copy: Facts.Crashes is 0, every
+	// delivery that ends without a settlement spends an attempt, and the
+	// capture of [FateDelay] is not kept, except that a NotBefore later than
+	// the delay is waited for.
+	Attempts bool
+
+	// Exact: the counter is right on every delivery. An approximate one may
+	// show more deliveries than there were, so that a budget acts early.
+	Exact bool
+
+	// NativeLimit is after how many deliveries the broker takes a message away
+	// by itself; 0 where there is no such limit or the driver cannot see it.
+	NativeLimit int
+
+	// Unenforceable says why no budget can be kept for this source, for
+	// people; empty when it can.
+	Unenforceable string
 
 	// MaxHeaders is the size in bytes that headers may have on a copy that
 	// takes a rung or a hold; 0 where the driver knows no limit.

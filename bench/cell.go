@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/holdfast-mq/holdfast/internal/embedded"
 )
 
 const (
-	source = "orders"
-
 	// repeats is how often a run is made again whose work was not complete
 	// when its clock stopped.
 	repeats = 3
@@ -22,9 +22,33 @@ const (
 	rest = 200 * time.Millisecond
 )
 
-// cell is one run of one contestant on a virtual host of its own.
+// ground is a broker to measure on.
+type ground interface {
+	// prepare makes a place that knows nothing of the run before, for
+	// contestants with this prefetch.
+	prepare(ctx context.Context, prefetch int) (site, error)
+}
+
+// site is the place of one run: a source that can be filled and looked at.
+type site interface {
+	fill(ctx context.Context, n int) error
+
+	// verify checks that the work of p was really done on all of total
+	// messages: none is left in the source, and there is a copy of each where
+	// there shall be.
+	verify(ctx context.Context, p contestant, total int) error
+
+	// cell is what a contestant gets to know.
+	cell(*clock) cell
+
+	// remove leaves nothing behind, also after an interrupt.
+	remove() error
+}
+
+// cell is one run of one contestant on a site of its own.
 type cell struct {
-	url   string
+	url   string           // where the broker is, or
+	local *embedded.Server // the broker itself
 	clock *clock
 }
 
@@ -37,15 +61,15 @@ type contestant struct {
 	// acknowledgement is written, and closes in order.
 	run func(ctx context.Context, c cell) error
 
-	// copies is the queue that must have a copy of every message afterwards;
-	// empty when there are none.
+	// copies is the queue or stream that must have a copy of every message
+	// afterwards; empty when there are none.
 	copies string
 }
 
 // measure runs one contestant until a run counts.
-func measure(ctx context.Context, s server, p contestant, warm, messages int) (res result, err error) {
+func measure(ctx context.Context, g ground, c contest, p contestant) (res result, err error) {
 	for range repeats {
-		res, err = measureOnce(ctx, s, p, warm, messages)
+		res, err = measureOnce(ctx, g, c, p)
 		if !errors.Is(err, errIncomplete) {
 			break
 		}
@@ -54,31 +78,26 @@ func measure(ctx context.Context, s server, p contestant, warm, messages int) (r
 	return res, err
 }
 
-func measureOnce(ctx context.Context, s server, p contestant, warm, messages int) (result, error) {
+func measureOnce(ctx context.Context, g ground, c contest, p contestant) (result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, runTime, fmt.Errorf("a run took longer than %v", runTime))
 	defer cancel()
-	url, drop, err := s.vhost(ctx)
+	s, err := g.prepare(ctx, c.prefetch)
 	if err != nil {
 		return result{}, err
 	}
-	res, err := runCell(ctx, url, p, newClock(warm, messages/max(p.share, 1)))
+	res, err := runCell(ctx, s, p, newClock(warmUp, c.messages/max(p.share, 1)))
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return res, errors.Join(err, drop())
+	return res, errors.Join(err, s.remove())
 }
 
-func runCell(ctx context.Context, url string, p contestant, clock *clock) (result, error) {
-	h, err := openHouse(ctx, url)
-	if err != nil {
-		return result{}, err
-	}
-	defer h.close()
-	if err := h.fill(ctx, clock.total); err != nil {
+func runCell(ctx context.Context, s site, p contestant, clock *clock) (result, error) {
+	if err := s.fill(ctx, clock.total); err != nil {
 		return result{}, fmt.Errorf("filling the queue: %w", err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- p.run(ctx, cell{url: url, clock: clock}) }()
+	go func() { ended <- p.run(ctx, s.cell(clock)) }()
 	select {
 	case <-clock.warmed:
 	case err := <-ended:
@@ -89,5 +108,5 @@ func runCell(ctx context.Context, url string, p contestant, clock *clock) (resul
 	if err := <-ended; err != nil {
 		return result{}, err
 	}
-	return clock.result(), h.verify(ctx, p, clock.total)
+	return clock.result(), s.verify(ctx, p, clock.total)
 }

@@ -56,11 +56,15 @@ func (c *clock) start() {
 // has everything is looked at afterwards.
 func (c *clock) stop() { c.ended = read() }
 
-// result is what one run took per message.
+// result is what one run took.
 type result struct {
 	rate   float64 // messages in a second
 	allocs float64 // per message
 	cpu    float64 // microseconds of this process per message
+
+	// Of the command alone.
+	size float64 // megabytes
+	wall float64 // milliseconds
 }
 
 func (c *clock) result() result {

@@ -19,31 +19,25 @@ const (
 type contest struct {
 	name     string
 	messages int
+	prefetch int
 	ours     contestant
 	peers    []contestant
-	targets  []float64 // by peer: our rate over its rate, at least
+	targets  []float64 // by peer: our rate over its rate, at least; 0 for none
 	usage    bool      // also report processor time and allocations
 }
 
-func contests(o options) []contest {
-	all := []contest{
+func rabbitContests(o options) []contest {
+	return []contest{
 		happyContest(o.happy),
 		copyContest("park", o.copies, park, source+".parked", parkedTarget()),
 		copyContest("retry", o.copies, fail, fmt.Sprintf("holdfast.retry.%d", longRung.Milliseconds()), rungTarget()),
 	}
-	var wanted []contest
-	for _, c := range all {
-		if o.wants(c.name) {
-			wanted = append(wanted, c)
-		}
-	}
-	return wanted
 }
 
 func happyContest(messages int) contest {
 	return contest{
-		name: "happy", messages: messages, usage: true,
-		ours: contestant{name: "holdfast", run: ours(happyPrefetch, succeed)},
+		name: "happy", messages: messages, prefetch: happyPrefetch, usage: true,
+		ours: contestant{name: "holdfast", run: ours(openRabbitMQ, source, happyPrefetch, succeed)},
 		peers: []contestant{
 			{name: "ack each", run: ackEach(happyPrefetch)},
 			{name: "acks coalesced by hand", run: ackCoalesced(happyPrefetch)},
@@ -54,8 +48,8 @@ func happyContest(messages int) contest {
 
 func copyContest(name string, messages int, end func() error, copies string, to target) contest {
 	return contest{
-		name: name, messages: messages,
-		ours: contestant{name: "holdfast", run: ours(copyPrefetch, end), copies: copies},
+		name: name, messages: messages, prefetch: copyPrefetch,
+		ours: contestant{name: "holdfast", run: ours(openRabbitMQ, source, copyPrefetch, end), copies: copies},
 		peers: []contestant{
 			{name: "wait for each confirm", run: copySerial(copyPrefetch, to), share: serialShare, copies: to.queue},
 			{name: "bare pipelined loop", run: copyPipelined(copyPrefetch, to), copies: to.queue},
@@ -66,13 +60,13 @@ func copyContest(name string, messages int, end func() error, copies string, to 
 
 // run lets all contestants take turns, and begins each round with another one,
 // so that what one leaves behind in the broker meets each of the others.
-func (c contest) run(ctx context.Context, s server, rounds int) ([]row, error) {
+func (c contest) run(ctx context.Context, g ground, label string, rounds int) ([]row, error) {
 	all := append([]contestant{c.ours}, c.peers...)
 	results := make([][]result, len(all))
 	for round := range rounds {
 		for i := range all {
 			k := (round + i) % len(all)
-			r, err := measure(ctx, s, all[k], warmUp, c.messages)
+			r, err := measure(ctx, g, c, all[k])
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", all[k].name, err)
 			}
@@ -80,7 +74,7 @@ func (c contest) run(ctx context.Context, s server, rounds int) ([]row, error) {
 			results[k] = append(results[k], r)
 		}
 	}
-	return c.rows(s.label, results), nil
+	return c.rows(label, results), nil
 }
 
 func (c contest) rows(label string, results [][]result) []row {
@@ -88,7 +82,11 @@ func (c contest) rows(label string, results [][]result) []row {
 	for i, peer := range c.peers {
 		mine, theirs := results[0], results[i+1]
 		title := fmt.Sprintf("%s: %s / %s", label, c.name, peer.name)
-		rows = append(rows, compare(title, "msg/s", mine, theirs, result.byRate).least(c.targets[i]))
+		rate := compare(title, "msg/s", mine, theirs, result.byRate)
+		if c.targets[i] > 0 {
+			rate = rate.least(c.targets[i])
+		}
+		rows = append(rows, rate)
 		if c.usage {
 			rows = append(rows,
 				compare(title+", client CPU", "us/msg", mine, theirs, result.byCPU),
@@ -101,3 +99,5 @@ func (c contest) rows(label string, results [][]result) []row {
 func (r result) byRate() float64   { return r.rate }
 func (r result) byCPU() float64    { return r.cpu }
 func (r result) byAllocs() float64 { return r.allocs }
+func (r result) bySize() float64   { return r.size }
+func (r result) byWall() float64   { return r.wall }

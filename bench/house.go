@@ -11,6 +11,8 @@ import (
 )
 
 const (
+	source = "orders"
+
 	fillWindow = 1_000
 	verifyTime = 3 * time.Second
 	verifyStep = 20 * time.Millisecond
@@ -91,9 +93,8 @@ func orElse(err, otherwise error) error {
 	return otherwise
 }
 
-// verify checks that the work was really done: no message is left in the
-// source, where an unacknowledged one would be back by now, and there is a
-// copy of each where there shall be.
+// verify finds what was not acknowledged in the source: it would be back by
+// now.
 func (h *house) verify(ctx context.Context, p contestant, total int) error {
 	if err := h.await(ctx, source, 0); err != nil {
 		return err

@@ -47,6 +47,14 @@ func run(ctx context.Context, o options) error {
 		r, err := measureServer(ctx, s, o)
 		rows, errs = append(rows, r...), append(errs, err)
 	}
+	if o.jetstream {
+		r, err := measureContests(ctx, jetGround{}, jetLabel(), jetContests(o), o)
+		rows, errs = append(rows, r...), append(errs, err)
+	}
+	if o.binary {
+		r, err := measureBinary(ctx)
+		rows, errs = append(rows, r...), append(errs, err)
+	}
 	if len(rows) > 0 {
 		printTable(os.Stdout, rows)
 	}
@@ -59,17 +67,9 @@ func measureServer(ctx context.Context, s server, o options) ([]row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.label, err)
 	}
-	var rows []row
-	for _, c := range contests(o) {
-		say("%s: %s, %d rounds of %d messages", s.label, c.name, o.rounds, c.messages)
-		r, err := c.run(ctx, s, o.rounds)
-		rows = append(rows, r...)
-		if err != nil {
-			return rows, fmt.Errorf("%s: %s: %w", s.label, c.name, err)
-		}
-	}
-	if !o.memory {
-		return rows, nil
+	rows, err := measureContests(ctx, s, s.label, rabbitContests(o), o)
+	if err != nil || !o.memory {
+		return rows, err
 	}
 	say("%s: memory, %d messages", s.label, o.soak)
 	r, err := measureMemory(ctx, s, o.soak)
@@ -77,6 +77,23 @@ func measureServer(ctx context.Context, s server, o options) ([]row, error) {
 		return rows, fmt.Errorf("%s: memory: %w", s.label, err)
 	}
 	return append(rows, r...), nil
+}
+
+// measureContests runs those that were asked for.
+func measureContests(ctx context.Context, g ground, label string, contests []contest, o options) ([]row, error) {
+	var rows []row
+	for _, c := range contests {
+		if !o.wants(c.name) {
+			continue
+		}
+		say("%s: %s, %d rounds of %d messages", label, c.name, o.rounds, c.messages)
+		r, err := c.run(ctx, g, label, o.rounds)
+		rows = append(rows, r...)
+		if err != nil {
+			return rows, fmt.Errorf("%s: %s: %w", label, c.name, err)
+		}
+	}
+	return rows, nil
 }
 
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

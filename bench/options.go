@@ -21,8 +21,9 @@ var paths = []string{"happy", "park", "retry"}
 
 // options is what a run measures.
 type options struct {
-	servers []server
-	rounds  int
+	servers   []server
+	jetstream bool
+	rounds    int
 
 	happy  int // messages in each run on the happy path
 	copies int // and where each message is copied
@@ -31,6 +32,7 @@ type options struct {
 	only   []string
 	memory bool
 	allocs bool
+	binary bool
 }
 
 func readOptions(args []string) (options, error) {
@@ -38,13 +40,14 @@ func readOptions(args []string) (options, error) {
 	var brokers, only string
 	var quick bool
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
-	f.StringVar(&brokers, "brokers", "rabbitmq4,rabbitmq3", "the `brokers` to measure on, of those that run")
+	f.StringVar(&brokers, "brokers", "rabbitmq4,rabbitmq3,jetstream", "the `brokers` to measure on: RabbitMQ where it runs, JetStream inside this process")
 	f.StringVar(&only, "only", strings.Join(paths, ","), "the `paths` to measure")
 	f.IntVar(&o.rounds, "rounds", 5, "how often each contestant runs")
 	f.IntVar(&o.happy, "messages", 20_000, "messages in a run of the happy path; half as many in one of park and retry")
 	f.IntVar(&o.soak, "memory-messages", 1_000_000, "messages in the memory run")
-	f.BoolVar(&o.memory, "memory", true, "measure memory; takes some minutes")
+	f.BoolVar(&o.memory, "memory", true, "measure memory, on RabbitMQ; takes some minutes")
 	f.BoolVar(&o.allocs, "allocs", true, "measure the allocations of the core, which needs no broker")
+	f.BoolVar(&o.binary, "binary", true, "measure the size of the command and how fast it starts")
 	f.BoolVar(&quick, "quick", false, "a quarter of the messages, 3 rounds, no memory: for development")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -54,7 +57,9 @@ func readOptions(args []string) (options, error) {
 	}
 	o.copies = o.happy / 2
 	o.only = fields(only)
-	o.servers = findServers(fields(brokers))
+	names := fields(brokers)
+	o.jetstream = slices.Contains(names, jetName)
+	o.servers = findServers(slices.DeleteFunc(names, func(name string) bool { return name == jetName }))
 	return o, o.check()
 }
 
@@ -74,8 +79,8 @@ func (o options) check() error {
 	if o.memory && o.soak < 2*firstMark {
 		errs = append(errs, fmt.Errorf("-memory-messages must be at least %d, not %d", 2*firstMark, o.soak))
 	}
-	if len(o.servers) == 0 && (o.memory || len(o.only) > 0) {
-		errs = append(errs, errors.New("no broker: set HOLDFAST_RABBITMQ4_URL and HOLDFAST_RABBITMQ4_MANAGEMENT_URL, or run make services"))
+	if len(o.servers) == 0 && !o.jetstream && len(o.only) > 0 {
+		errs = append(errs, errors.New("no broker: add jetstream to -brokers, set HOLDFAST_RABBITMQ4_URL and HOLDFAST_RABBITMQ4_MANAGEMENT_URL, or run make services"))
 	}
 	return errors.Join(errs...)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
+	"github.com/holdfast-mq/holdfast/broker"
 	"github.com/holdfast-mq/holdfast/broker/rabbitmq"
 )
 
@@ -18,16 +19,20 @@ func succeed() error { return nil }
 func park() error    { return holdfast.Park(errFailed) }
 func fail() error    { return errFailed }
 
-// ours is the contestant: a consumer whose handler ends as end says.
-func ours(prefetch int, end func() error) func(context.Context, cell) error {
+func openRabbitMQ(ctx context.Context, c cell) (broker.Broker, error) {
+	return rabbitmq.Open(ctx, rabbitmq.Config{URL: c.url})
+}
+
+// ours is the contestant: a consumer of queue whose handler ends as end says.
+func ours(open func(context.Context, cell) (broker.Broker, error), queue string, prefetch int, end func() error) func(context.Context, cell) error {
 	return func(ctx context.Context, c cell) error {
-		b, err := rabbitmq.Open(ctx, rabbitmq.Config{URL: c.url})
+		b, err := open(ctx, c)
 		if err != nil {
 			return err
 		}
 		defer b.Close()
 		consumer, err := holdfast.NewConsumer(b, holdfast.ConsumerConfig{
-			Queue:    source,
+			Queue:    queue,
 			Prefetch: prefetch,
 			Policy:   holdfast.Policy{Ladder: []time.Duration{longRung}},
 			Handler: func(context.Context, *holdfast.Message) error {

@@ -15,6 +15,32 @@ import (
 
 const cleanupTime = 30 * time.Second
 
+// rabbitSite is a virtual host.
+type rabbitSite struct {
+	*house
+	url  string
+	drop func() error
+}
+
+func (s server) prepare(ctx context.Context, _ int) (site, error) {
+	url, drop, err := s.vhost(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h, err := openHouse(ctx, url)
+	if err != nil {
+		return nil, errors.Join(err, drop())
+	}
+	return &rabbitSite{h, url, drop}, nil
+}
+
+func (s *rabbitSite) cell(c *clock) cell { return cell{url: s.url, clock: c} }
+
+func (s *rabbitSite) remove() error {
+	s.close()
+	return s.drop()
+}
+
 // vhost makes a virtual host for one run, so that every contestant starts on
 // a broker that knows nothing of the one before. drop removes it with all that
 // is in it.

@@ -1,6 +1,7 @@
 package test
 
 import (
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -9,15 +10,15 @@ import (
 
 const module = "github.com/holdfast-mq/holdfast"
 
-// allowed says, for each importable package, what of other modules its users
-// download with it. A package that is not listed may use the standard library
-// and this module only.
-var allowed = map[string][]string{
-	"/broker/rabbitmq": {"github.com/rabbitmq/amqp091-go"},
-}
+// servers begin the import paths of what only tests and programs may use.
+var servers = []string{"github.com/nats-io/nats-server"}
+
+// programs are the parts of this module that are for its commands and tests.
+var programs = []string{"/internal/app", "/internal/cli", "/internal/demo", "/internal/embedded", "/test"}
 
 // TestDirections keeps the tree what it says it is: whoever imports the root
-// and one driver compiles no other driver, no server and no command line.
+// and one driver compiles no other driver, no server and no command line. What
+// they compile of other modules is TestDeps' business.
 func TestDirections(t *testing.T) {
 	t.Parallel()
 	for _, pkg := range importable(t) {
@@ -28,11 +29,28 @@ func TestDirections(t *testing.T) {
 				if forbidden(name, strings.TrimPrefix(dep, module)) {
 					t.Errorf("%s imports %s", pkg, dep)
 				}
-			case !slices.Contains(allowed[name], dep):
+			case isServer(dep):
+				t.Errorf("%s brings the server %s to its users", pkg, dep)
+			case !hasList(name):
 				t.Errorf("%s brings %s to its users", pkg, dep)
 			}
 		}
 	}
+}
+
+// TestDirections_of_tests keeps servers out of the tests of importable
+// packages too: a user who runs them downloads what they import.
+func TestDirections_of_tests(t *testing.T) {
+	t.Parallel()
+	for _, dep := range deps(t, append([]string{"-test"}, importable(t)...)...) {
+		if isServer(dep) {
+			t.Errorf("a test of an importable package imports %s: it belongs under test/", dep)
+		}
+	}
+}
+
+func isServer(dep string) bool {
+	return slices.ContainsFunc(servers, func(s string) bool { return strings.HasPrefix(dep, s) })
 }
 
 // forbidden reports whether package name may not use package dep of this
@@ -44,7 +62,7 @@ func forbidden(name, dep string) bool {
 	switch {
 	case name == dep:
 		return false
-	case strings.HasPrefix(dep, "/internal/app"), strings.HasPrefix(dep, "/internal/cli"), strings.HasPrefix(dep, "/test"):
+	case slices.ContainsFunc(programs, func(p string) bool { return strings.HasPrefix(dep, p) }):
 		return true
 	case driver(dep):
 		return true
@@ -67,16 +85,20 @@ func importable(t *testing.T) (packages []string) {
 	return packages
 }
 
-func deps(t *testing.T, pkg string) []string {
+// deps lists what is not in the standard library, on one platform, since some
+// modules choose their packages by it.
+func deps(t *testing.T, args ...string) []string {
 	t.Helper()
-	return list(t, "{{if not .Standard}}{{.ImportPath}}{{end}}", "-deps", pkg)
+	return list(t, "{{if not .Standard}}{{.ImportPath}}{{end}}", append([]string{"-deps"}, args...)...)
 }
 
 func list(t *testing.T, format string, args ...string) []string {
 	t.Helper()
-	out, err := exec.Command("go", append([]string{"list", "-f", format}, args...)...).Output()
+	cmd := exec.Command("go", append([]string{"list", "-f", format}, args...)...)
+	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
+	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
-	return strings.Fields(string(out))
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }

@@ -17,12 +17,16 @@ const DefaultNamespace = "holdfast"
 // Config says which broker, and how its queues are named.
 type Config struct {
 	// URL is the broker's address with its credentials. It is never printed.
+	// embedded:DIR is a broker in this process that keeps everything in the
+	// folder DIR; with ?listen=127.0.0.1:4222 other processes can use it, and
+	// with ?sync=always a power loss costs nothing.
 	URL string
 
 	// Namespace is [DefaultNamespace] when empty.
 	Namespace string
 
-	// SharedParked parks into one queue for all sources.
+	// SharedParked parks into one queue for all sources. JetStream, which has
+	// one stream for that in any case, refuses it.
 	SharedParked bool
 
 	// Name is shown to operators beside the connection.
@@ -37,10 +41,11 @@ type Broker interface {
 	broker.Places
 }
 
-// Schemes are the URL schemes that [Open] knows.
-func Schemes() []string { return []string{"amqp", "amqps"} }
+// forms are how the URLs begin that [Open] knows.
+const forms = "amqp://, amqps://, nats://, tls://, embedded:DIR"
 
-// Open opens the broker that cfg names.
+// Open opens the broker that cfg names. Only the embedded one is started by
+// it; to the others it connects when they are used.
 func Open(ctx context.Context, cfg Config) (Broker, error) {
 	scheme, err := schemeOf(cfg.URL)
 	if err != nil {
@@ -49,9 +54,12 @@ func Open(ctx context.Context, cfg Config) (Broker, error) {
 	switch scheme {
 	case "amqp", "amqps":
 		return openRabbitMQ(ctx, cfg)
+	case "nats", "tls":
+		return openJetStream(ctx, cfg, nil)
+	case "embedded":
+		return openEmbedded(ctx, cfg)
 	default:
-		return nil, fmt.Errorf("%w: a broker URL begins with one of %s, not with %q",
-			broker.ErrConfig, strings.Join(withColon(Schemes()), ", "), scheme+":")
+		return nil, fmt.Errorf("%w: a broker URL begins with one of %s, not with %q", broker.ErrConfig, forms, scheme+":")
 	}
 }
 
@@ -60,18 +68,10 @@ func Open(ctx context.Context, cfg Config) (Broker, error) {
 func schemeOf(address string) (string, error) {
 	scheme, _, ok := strings.Cut(address, ":")
 	if !ok || scheme == "" {
-		return "", fmt.Errorf("%w: a broker URL begins with one of %s", broker.ErrConfig, strings.Join(withColon(Schemes()), ", "))
+		return "", fmt.Errorf("%w: a broker URL begins with one of %s", broker.ErrConfig, forms)
 	}
 	if _, err := url.Parse(scheme + ":"); err != nil {
-		return "", fmt.Errorf("%w: a broker URL begins with one of %s", broker.ErrConfig, strings.Join(withColon(Schemes()), ", "))
+		return "", fmt.Errorf("%w: a broker URL begins with one of %s", broker.ErrConfig, forms)
 	}
 	return strings.ToLower(scheme), nil
-}
-
-func withColon(schemes []string) []string {
-	out := make([]string, len(schemes))
-	for i, s := range schemes {
-		out[i] = s + "://"
-	}
-	return out
 }

@@ -58,14 +58,14 @@ func newRoot(env Env) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	flags := cmd.PersistentFlags()
-	flags.StringVar(&r.url, "broker", "", "broker `URL`; default $HOLDFAST_BROKER, else $AMQP_URL (better than the flag, which other users can see)")
+	flags.StringVar(&r.url, "broker", "", "broker `URL` (amqp, amqps, nats, tls or embedded:DIR); default $HOLDFAST_BROKER, else $AMQP_URL (better than the flag, which other users can see)")
 	flags.StringVar(&r.namespace, "namespace", app.DefaultNamespace, "begins the names of what consumers share")
 	flags.StringVar(&r.output, "output", outputText, "text or json: one object per line")
 	flags.BoolVar(&r.yes, "yes", false, "answer yes to every question")
 	cmd.PersistentPreRunE = func(*cobra.Command, []string) error { return r.check() }
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	for _, add := range []func(*root) *cobra.Command{
-		newConsume, newParked, newPeek, newShow, newReplay, newResume, newDiscard, newExport, newAnswer, newVersion,
+		newConsume, newParked, newPeek, newShow, newReplay, newResume, newDiscard, newExport, newAnswer, newDemo, newVersion,
 	} {
 		sub := add(r)
 		sub.RunE = ownErrors(sub.RunE)
@@ -102,8 +102,7 @@ func (r *root) config(shared bool) (app.Config, error) {
 		}
 	}
 	if url == "" {
-		return app.Config{}, usagef("which broker? Set HOLDFAST_BROKER (or AMQP_URL) or give --broker, as %s://user:password@host/vhost",
-			app.Schemes()[0])
+		return app.Config{}, usagef("which broker? Set HOLDFAST_BROKER (or AMQP_URL) or give --broker, as amqp://user:password@host/vhost, nats://user:password@host or embedded:DIR")
 	}
 	return app.Config{URL: strings.TrimSpace(url), Namespace: r.namespace, SharedParked: shared}, nil
 }

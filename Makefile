@@ -7,10 +7,13 @@ module  := github.com/holdfast-mq/holdfast
 version := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup services services-stop test integration race fuzz bench check fmt fmt-check vet lint build clean
+.PHONY: help demo recording setup services services-stop test integration race fuzz bench check fmt fmt-check vet lint build clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+demo: ## show the main job, on a broker inside the process
+	@go run ./cmd/holdfast demo
 
 setup: ## install the servers that the tests use
 	@scripts/setup
@@ -54,6 +57,9 @@ lint:
 
 build: ## build bin/holdfast
 	go build -ldflags '-X $(module)/internal/cli.version=$(version)' -o bin/holdfast ./cmd/holdfast
+
+recording: build ## make the moving picture of the README anew
+	cd docs/media && go run . ../../bin/holdfast demo.gif
 
 clean: services-stop ## stop the services and remove all that was built or stored
 	rm -rf bin .services .services.env

@@ -26,7 +26,7 @@ func asDeclared(s *scene) {
 	if got.Broker == "" {
 		s.Error("the session does not name its broker")
 	}
-	want.Broker = got.Broker
+	s.suite.product, want.Broker = got.Broker, got.Broker
 	if got != want {
 		s.Errorf("the session declares\n %+v, not\n %+v", got, want)
 	}

@@ -16,10 +16,11 @@ func captureCases() []testCase {
 		{name: "more_attempts_than_the_policy_allows_park", run: tooManyAttempts},
 		{name: "more_laps_than_the_policy_allows_park", run: tooManyLaps},
 		{name: "more_crashes_than_the_policy_allows_park_unrun", run: tooManyCrashes},
+		{name: "an_id_of_digits_is_one", run: digitsAreAnID},
 		{name: "counts_at_the_end_of_their_range_do_not_overflow", run: largestCounts},
 	}
 	for _, f := range forgeries {
-		cases = append(cases, testCase{name: f.name + "_is_ignored", run: f.ignored})
+		cases = append(cases, testCase{name: f.name + "_is_ignored", run: f.ignored, hook: f.hook})
 	}
 	return cases
 }
@@ -28,23 +29,24 @@ func captureCases() []testCase {
 type forgery struct {
 	name   string
 	change map[string]any
+	hook   hook
 }
 
 var forgeries = []forgery{
-	{"another_version", map[string]any{broker.HeaderVersion: int64(99)}},
-	{"a_version_that_is_no_number", map[string]any{broker.HeaderVersion: "one"}},
-	{"another_queue", map[string]any{broker.HeaderQueue: "somebody-elses"}},
-	{"no_id", map[string]any{broker.HeaderID: ""}},
-	{"a_negative_attempt", map[string]any{broker.HeaderAttempt: int64(-1)}},
-	{"attempt_zero", map[string]any{broker.HeaderAttempt: int64(0)}},
-	{"a_huge_attempt", map[string]any{broker.HeaderAttempt: int64(1) << 40}},
-	{"an_attempt_that_is_no_number", map[string]any{broker.HeaderAttempt: "many"}},
-	{"a_negative_lap", map[string]any{broker.HeaderLap: int64(-3)}},
-	{"negative_crashes", map[string]any{broker.HeaderCrashes: int64(-3)}},
-	{"a_huge_crash_count", map[string]any{broker.HeaderCrashes: "99999999999999999999"}},
-	{"an_unknown_reason", map[string]any{broker.HeaderReason: "because"}},
-	{"a_time_that_is_none", map[string]any{broker.HeaderFirstFailedAt: "yesterday"}},
-	{"an_id_that_is_a_number", map[string]any{broker.HeaderID: int64(7)}},
+	{name: "another_version", change: map[string]any{broker.HeaderVersion: int64(99)}},
+	{name: "a_version_that_is_no_number", change: map[string]any{broker.HeaderVersion: "one"}},
+	{name: "another_queue", change: map[string]any{broker.HeaderQueue: "somebody-elses"}},
+	{name: "no_id", change: map[string]any{broker.HeaderID: ""}},
+	{name: "a_negative_attempt", change: map[string]any{broker.HeaderAttempt: int64(-1)}},
+	{name: "attempt_zero", change: map[string]any{broker.HeaderAttempt: int64(0)}},
+	{name: "a_huge_attempt", change: map[string]any{broker.HeaderAttempt: int64(1) << 40}},
+	{name: "an_attempt_that_is_no_number", change: map[string]any{broker.HeaderAttempt: "many"}},
+	{name: "a_negative_lap", change: map[string]any{broker.HeaderLap: int64(-3)}},
+	{name: "negative_crashes", change: map[string]any{broker.HeaderCrashes: int64(-3)}},
+	{name: "a_huge_crash_count", change: map[string]any{broker.HeaderCrashes: "99999999999999999999"}},
+	{name: "an_unknown_reason", change: map[string]any{broker.HeaderReason: "because"}},
+	{name: "a_time_that_is_none", change: map[string]any{broker.HeaderFirstFailedAt: "yesterday"}},
+	{name: "an_id_that_is_a_number", change: map[string]any{broker.HeaderID: int64(7)}, hook: typedHeaders},
 }
 
 // captured is a message that carries c as headers.
@@ -98,6 +100,16 @@ func captureCounts(s *scene) {
 	}
 	r.stop()
 	s.endsUnwaited(1)
+}
+
+// digitsAreAnID: an id is text also when it looks like a number, so that a
+// driver must not make one of it.
+func digitsAreAnID(s *scene) {
+	c := newCapture(s.queue, 1)
+	c.ID = "0007"
+	if got := s.parksWith(c, holdfast.Park(errFail), broker.ReasonVerdict, 1); got.ID != c.ID {
+		s.Errorf("the id %q became %q", c.ID, got.ID)
+	}
 }
 
 // parksWith publishes c and proves that it parks for the reason after calls of

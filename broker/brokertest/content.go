@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"reflect"
-	"strings"
 	"time"
 
 	"github.com/holdfast-mq/holdfast"
@@ -94,7 +93,7 @@ func content(m *broker.Message) func(*scene) {
 func (s *scene) wantOnlyAdded(m *broker.Message) {
 	s.Helper()
 	for name := range m.Headers {
-		if !strings.HasPrefix(name, "x-") {
+		if !s.env.adds(name) {
 			s.Errorf("a header was added: %q", name)
 		}
 	}

@@ -12,5 +12,5 @@
 // There are no skips. A case that needs a capability that the driver does not
 // declare is not run, and another proves instead that the capability is
 // refused; a case that needs a hook that the author did not give is not run.
-// What was not run, and why, is listed in the log of [Run].
+// What was not run, and why, is in the log of [Run] and in its [Result].
 package brokertest

@@ -1,6 +1,8 @@
 package brokertest
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,8 +80,17 @@ type Env struct {
 
 	// Headers is a value of each kind that the broker's headers carry, as they
 	// come back. Text outside of ASCII and bytes that are no text belong to it
-	// where the broker takes them.
+	// where the broker takes them. When all of them are string or []string, the
+	// suite takes it that other kinds arrive as their text.
 	Headers map[string]any
+
+	// Added is how the names of headers begin that the broker and the driver
+	// add to copies, beside those of Holdfast. nil means "x-".
+	Added []string
+
+	// Without says, by the name of an optional field that is not given, why it
+	// cannot be: a sentence for people, which the result repeats.
+	Without map[string]string
 
 	// Slow multiplies how long the suite waits for anything, and how late a
 	// rung may be. 0 means 1.
@@ -116,6 +127,29 @@ func (e *Env) scaled(d time.Duration) time.Duration {
 		return time.Duration(float64(d) * e.Slow)
 	}
 	return d
+}
+
+// hasTypedHeaders reports whether headers tell a number from its text.
+func (e *Env) hasTypedHeaders() bool {
+	for _, v := range e.Headers {
+		switch v.(type) {
+		case string, []string:
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// adds reports whether a header of that name may be on a copy and not on the
+// message.
+func (e *Env) adds(name string) bool {
+	prefixes := e.Added
+	if prefixes == nil {
+		prefixes = []string{"x-"}
+	}
+	return strings.HasPrefix(name, broker.HeaderPrefix) ||
+		slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 func (e *Env) check(t *testing.T) {

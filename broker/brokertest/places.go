@@ -14,9 +14,9 @@ func (s *scene) sifter() broker.Sifter {
 	if s.env.Sifter != nil {
 		return s.env.Sifter
 	}
-	sifter, ok := s.eye.(broker.Sifter)
+	sifter, ok := s.suite.eye.(broker.Sifter)
 	if !ok {
-		s.Fatalf("brokertest: %T is no Sifter and Env.Sifter is not given", s.eye)
+		s.Fatalf("brokertest: %T is no Sifter and Env.Sifter is not given", s.suite.eye)
 	}
 	return sifter
 }

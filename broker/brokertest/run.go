@@ -1,7 +1,6 @@
 package brokertest
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/holdfast-mq/holdfast/broker"
@@ -25,69 +24,30 @@ type testCase struct {
 	alone bool // disturbs others, so it runs by itself
 }
 
-// capability is something that a broker declares.
-type capability struct {
-	name string
-	of   func(broker.Capabilities) bool
-}
-
-var (
-	delays      = capability{"Delay", func(c broker.Capabilities) bool { return c.Delay }}
-	holds       = capability{"Hold", func(c broker.Capabilities) bool { return c.Hold }}
-	replies     = capability{"Replies", func(c broker.Capabilities) bool { return c.Replies }}
-	stamps      = capability{"Stamp", func(c broker.Capabilities) bool { return c.Stamp }}
-	freeRelease = capability{"FreeRelease", func(c broker.Capabilities) bool { return c.FreeRelease }}
-	counts      = capability{"Counts", func(c broker.Capabilities) bool { return c.Counts }}
-	headerLimit = capability{"MaxHeaders", func(c broker.Capabilities) bool { return c.MaxHeaders > 0 }}
-)
-
-func all(c ...capability) []capability { return c }
-
-// hook is an optional function of Env.
-type hook struct {
-	name  string
-	given func(*Env) bool
-}
-
-var (
-	canRestart    = hook{"Restart", func(e *Env) bool { return e.Restart != nil }}
-	canBlock      = hook{"Block", func(e *Env) bool { return e.Block != nil }}
-	canPublishVia = hook{"PublishVia", func(e *Env) bool { return e.PublishVia != nil }}
-	hasTransient  = hook{"NewTransientQueue", func(e *Env) bool { return e.NewTransientQueue != nil }}
-	siftsItself   = hook{"Sifter (Open's own is used)", func(e *Env) bool { return e.Sifter == nil }}
-)
-
-// whyNot says why a case is not for this broker, or "" when it is.
-func (c *testCase) whyNot(e *Env) string {
-	for _, need := range c.needs {
-		if !need.of(e.Capabilities) {
-			return need.name + " is not declared"
-		}
-	}
-	for _, lack := range c.lacks {
-		if lack.of(e.Capabilities) {
-			return lack.name + " is declared"
-		}
-	}
-	if c.hook.given != nil && !c.hook.given(e) {
-		return "Env." + c.hook.name + " is not given"
-	}
-	return ""
-}
-
-// Run runs the suite on env as subtests of t.
-func Run(t *testing.T, env Env) {
+// Run runs the suite on env as subtests of t, and returns what came of each
+// case. The cases of a topic run in parallel with each other, and all have
+// ended when Run returns. A fault in env itself ends t.
+func Run(t *testing.T, env Env) Result {
 	t.Helper()
 	env.check(t)
 	bounds.AllowShortHolds()
-	eye := (&scene{T: t, env: &env}).open()
-	var notRun []string
+	s := &suite{env: &env, eye: (&scene{T: t, env: &env}).open()}
+	result := Result{Name: env.Name}
 	for _, topic := range topics() {
-		t.Run(topic.name, func(t *testing.T) {
-			notRun = append(notRun, topic.run(t, &env, eye)...)
-		})
+		outcomes := make([]Outcome, len(topic.cases))
+		t.Run(topic.name, func(t *testing.T) { s.run(t, topic, outcomes) })
+		result.Outcomes = append(result.Outcomes, conclude(outcomes)...)
 	}
-	report(t, &env, notRun)
+	result.Broker = s.product
+	report(t, &env, &result)
+	return result
+}
+
+// suite is what the cases of one Run have in common.
+type suite struct {
+	env     *Env
+	eye     broker.Broker // looks on; nobody cuts it
+	product string        // as a session declares it; written by one case
 }
 
 func topics() []topic {
@@ -111,31 +71,37 @@ func topics() []topic {
 	}
 }
 
-func (tp topic) run(t *testing.T, env *Env, eye broker.Broker) (notRun []string) {
-	for _, c := range tp.cases {
-		if why := c.whyNot(env); why != "" {
-			notRun = append(notRun, fmt.Sprintf("%s/%s: %s", tp.name, c.name, why))
+// run runs the cases of a topic that are for this broker. Those that run in
+// parallel go on after it has returned, until the end of t.
+func (s *suite) run(t *testing.T, tp topic, outcomes []Outcome) {
+	for i, c := range tp.cases {
+		o := &outcomes[i]
+		o.Topic, o.Case = tp.name, c.name
+		if o.Cause, o.Why = c.whyNot(s.env); o.Cause != "" {
+			o.Status = NotForBroker
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
+			o.test = t
 			if !c.alone {
 				t.Parallel()
 			}
-			c.run(newScene(t, env, eye))
+			c.run(newScene(t, s))
 		})
 	}
-	return notRun
 }
 
 // report logs what a green run does not prove.
-func report(t *testing.T, env *Env, notRun []string) {
+func report(t *testing.T, env *Env, r *Result) {
 	t.Helper()
 	for _, c := range []capability{delays, holds, replies, stamps, freeRelease, counts, headerLimit} {
 		if !c.of(env.Capabilities) {
 			t.Logf("%s: tested in the negative direction: %s", env.Name, c.name)
 		}
 	}
-	for _, line := range notRun {
-		t.Logf("%s: not for this broker: %s", env.Name, line)
+	for _, o := range r.Outcomes {
+		if o.Status == NotForBroker {
+			t.Logf("%s: not for this broker: %s/%s: %s", env.Name, o.Topic, o.Case, o.Why)
+		}
 	}
 }

@@ -13,15 +13,15 @@ import (
 // scene is the stage of one case: a queue of its own, and a client.
 type scene struct {
 	*testing.T
-	env   *Env
+	suite *suite
+	env   *Env // the suite's
 	queue string
 	b     broker.Broker // under test
-	eye   broker.Broker // looks on, for all cases; nobody cuts it
 }
 
-func newScene(t *testing.T, env *Env, eye broker.Broker) *scene {
-	s := &scene{T: t, env: env, eye: eye}
-	s.queue = env.NewQueue(t)
+func newScene(t *testing.T, all *suite) *scene {
+	s := &scene{T: t, suite: all, env: all.env}
+	s.queue = s.env.NewQueue(t)
 	s.b = s.open()
 	return s
 }

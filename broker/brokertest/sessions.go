@@ -48,6 +48,7 @@ func missingDeclaresNothing(s *scene) {
 func nothingBeforeConsume(s *scene) {
 	s.attach(s.b)
 	s.publish("a")
+	s.eventually("it is counted", func() bool { return s.waiting(s.queue) == 1 }) // some count a moment late
 	s.never("the message leaves its queue", func() bool { return s.waiting(s.queue) != 1 })
 }
 

@@ -30,13 +30,12 @@ func newDelivery(s *session, e *entry) *delivery {
 	d := &delivery{session: s, entry: e, round: s.round}
 	d.message, d.facts.Capture, d.facts.CaptureErr = e.view(s.queue.name)
 	d.facts.Redelivered = e.redelivered
-	if s.caps.Counts {
-		d.facts.Crashes = e.crashes
+	delivered := 0
+	if s.caps.Counts || s.caps.Attempts {
+		delivered = broker.Deliveries(int64(e.crashes) + 1)
 	}
-	if c := d.facts.Capture; c != nil {
-		d.facts.Crashes += c.Crashes
-	}
-	if !s.caps.Counts && e.redelivered {
+	d.message.Attempt, d.facts.Crashes = broker.Count(d.facts.Capture, delivered, s.caps.Attempts)
+	if delivered == 0 && e.redelivered {
 		d.facts.Crashes++
 		d.facts.Unstamped = true
 	}

@@ -25,6 +25,13 @@ func WithoutCounts(c *broker.Capabilities) { c.Counts = false }
 // one that ended without a settlement, as a quorum queue of RabbitMQ 3 does.
 func WithoutFreeRelease(c *broker.Capabilities) { c.FreeRelease = false }
 
+// WithAttempts is a broker whose own counter is the attempt, and which delays a
+// message itself and no copy of it, as SQS does. Whatever ends a delivery
+// without a settlement spends an attempt.
+func WithAttempts(c *broker.Capabilities) {
+	c.Attempts, c.Exact, c.Counts, c.FreeRelease = true, true, false, false
+}
+
 // WithMaxHeaders is a broker whose rungs and holds take a limited size of
 // headers, in bytes.
 func WithMaxHeaders(n int) Option {

@@ -16,6 +16,7 @@ type work struct {
 	fate     broker.Fate
 	copy     *entry
 	target   broker.Target
+	hide     time.Duration // FateDelay without a copy
 	replyTo  string
 	done     func(error)
 }
@@ -71,6 +72,13 @@ func (d *delivery) prepareDelay(w *work, s broker.Settlement) error {
 	if !slices.Contains(d.session.sub.Rungs, s.Delay) {
 		return unsupported("a delay of %v, which is not one of the subscription's rungs", s.Delay)
 	}
+	if caps := d.session.caps; caps.Delay && caps.Attempts {
+		w.hide = s.Delay
+		if s.Capture != nil {
+			w.hide = max(s.Delay, time.Until(s.Capture.NotBefore))
+		}
+		return nil
+	}
 	return d.prepareWait(w, s, d.session.caps.Delay, RungQueue(s.Delay), s.Delay)
 }
 
@@ -123,6 +131,8 @@ func unsupported(format string, args ...any) error {
 func (w *work) carryOut() {
 	err := w.publish()
 	switch {
+	case err == nil && w.hide > 0:
+		w.delivery.hide(w.hide)
 	case err == nil:
 		w.delivery.forget(w.fate == broker.FateRelease && w.copy == nil)
 	case errors.Is(err, broker.ErrUnknown):
@@ -155,17 +165,39 @@ func (w *work) end(err error) {
 // forget ends an open delivery: it goes back to its queue or is gone.
 func (d *delivery) forget(back bool) {
 	s, q := d.session, d.session.queue
-	d.state = stateSettled
-	delete(s.open, d)
-	if d.round == s.round {
-		s.sent--
-	}
+	d.leave()
 	if back {
 		d.entry.giveBack(!s.caps.FreeRelease)
 		q.putBack(d.entry)
 	} else {
 		delete(q.out, d.entry)
 	}
+	q.dispatch()
+}
+
+// leave takes a delivery out of its session.
+func (d *delivery) leave() {
+	s := d.session
+	d.state = stateSettled
+	delete(s.open, d)
+	if d.round == s.round {
+		s.sent--
+	}
+}
+
+// hide lets an open delivery's message come again after a while, counted.
+func (d *delivery) hide(wait time.Duration) {
+	s, q, e := d.session, d.session.queue, d.entry
+	d.leave()
+	e.giveBack(true)
+	time.AfterFunc(wait, func() {
+		s.server.lock()
+		defer s.server.unlock()
+		if _, hidden := q.out[e]; hidden && s.server.queues[q.name] == q {
+			q.putBack(e)
+			q.dispatch()
+		}
+	})
 	q.dispatch()
 }
 

@@ -1,4 +1,4 @@
-// Package conformance runs the suite of broker/brokertest on the drivers, on
-// real servers, each configuration in a place of its own. The broker in memory
-// needs no server and runs the suite in its own tests.
+// Package conformance runs the suite of broker/brokertest on every driver, on
+// real servers, each configuration in a place of its own, and prints one table
+// of all of them at the end.
 package conformance

@@ -25,14 +25,17 @@ func TestRabbitMQ(t *testing.T) {
 				// acknowledgement; since 4.3 a nack is free.
 				caps := rabbitCapabilities()
 				caps.Counts, caps.FreeRelease = true, server.Name != "rabbitmq3"
-				brokertest.Run(t, rabbitEnv(newRabbit(t, server, "quorum"), caps))
+				conform(t, rabbitEnv(newRabbit(t, server, "quorum"), caps))
 			})
 			t.Run("classic", func(t *testing.T) {
-				brokertest.Run(t, rabbitEnv(newRabbit(t, server, "classic"), rabbitCapabilities()))
+				conform(t, rabbitEnv(newRabbit(t, server, "classic"), rabbitCapabilities()))
 			})
 		})
 	}
 }
+
+// rabbitVersions is what the table calls the servers.
+var rabbitVersions = map[string]string{"rabbitmq3": "RabbitMQ 3.10", "rabbitmq4": "RabbitMQ 4.3"}
 
 func rabbitCapabilities() broker.Capabilities {
 	return broker.Capabilities{Delay: true, Hold: true, Replies: true, Stamp: true, MaxHeaders: 64 << 10}
@@ -40,7 +43,7 @@ func rabbitCapabilities() broker.Capabilities {
 
 func rabbitEnv(r *rabbit, caps broker.Capabilities) brokertest.Env {
 	return brokertest.Env{
-		Name:              r.server.Name + " " + r.kind,
+		Name:              rabbitVersions[r.server.Name] + " " + r.kind,
 		Capabilities:      caps,
 		Open:              r.open,
 		NewQueue:          r.newQueue,

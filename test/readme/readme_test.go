@@ -2,14 +2,14 @@
 package readme
 
 import (
+	"bytes"
+	"image/gif"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/holdfast-mq/holdfast/internal/testenv"
 )
 
 const root = "../.."
@@ -50,32 +50,54 @@ func TestTheConsumerCompilesAsWritten(t *testing.T) {
 	}
 }
 
-// TestTheQuickStartWorksAsTyped leaves out only the last line, which stops the
-// servers that other tests use.
-func TestTheQuickStartWorksAsTyped(t *testing.T) {
-	server := testenv.Need(t, "rabbitmq4")
-	script, stop, found := strings.Cut(block(t, "sh", 0), "make services-stop")
-	if !found || strings.TrimSpace(stop) != "" {
-		t.Fatal("the quick start does not end by stopping its servers")
+// TestTheFirstCommandWorksAsTyped leaves out the second, which is what runs
+// this.
+func TestTheFirstCommandWorksAsTyped(t *testing.T) {
+	first, second, _ := strings.Cut(strings.TrimSpace(block(t, "sh", 0)), "\n")
+	if !strings.HasPrefix(second, "make test ") || strings.Contains(second, "\n") {
+		t.Errorf("the second command is %q", second)
 	}
-	t.Cleanup(func() {
-		for _, q := range []string{"orders.billing", "orders.billing.parked", "orders.billing.hold"} {
-			server.Ctl(t, "delete_queue", q)
-		}
-	})
-	cmd := exec.Command("bash", "-euo", "pipefail", "-c", script)
+	cmd := exec.Command("bash", "-euo", "pipefail", "-c", first)
 	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
-	text := string(out)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
+		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, want := range []string{"order 1 charged on attempt 1", "Parked:2", "malformed", "exhausted", "the card was declined", "replayed 1"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the output lacks %q", want)
+	for _, want := range []string{"300 orders come in", "0 lost", "The books balance", "go run ./cmd/holdfast demo --keep"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
 		}
 	}
-	if t.Failed() {
-		t.Log(text)
+}
+
+var link = regexp.MustCompile(`\]\(([^)#:]+)\)`)
+
+func TestEveryLinkLeadsToAFile(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := link.FindAllStringSubmatch(string(text), -1)
+	for _, m := range links {
+		if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(links) < 10 {
+		t.Errorf("only %d links were found", len(links))
+	}
+}
+
+func TestThePictureMovesAndIsSmall(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(root, "docs", "media", "demo.gif"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture, err := gif.DecodeAll(bytes.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(picture.Image) < 20 || len(content) > 1_500_000 {
+		t.Errorf("%d frames in %d bytes", len(picture.Image), len(content))
 	}
 }

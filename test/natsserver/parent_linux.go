@@ -1,0 +1,10 @@
+package natsserver
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+func endWithParent(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}

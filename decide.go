@@ -15,12 +15,20 @@ type facts struct {
 	crashes int // deliveries that ended without a settlement
 
 	counted   bool          // the broker's own counter is the attempt
+	base      int           // the attempt that this copy began with, where counted
 	unstamped bool          // the last crash is known from this delivery only
 	oversize  bool          // no room for a copy that takes a rung or a hold
 	canDelay  bool          // the broker can delay
 	canHold   bool          // the message could be returned to its source
 	early     time.Duration // the handler asked not to see it for this long still
 	stopping  bool          // the grace period is over: the failure proves nothing
+}
+
+// unsettled is how many deliveries of this copy ended without a settlement, at
+// least, where the broker counts: those that the budget had no retry for.
+func (f facts) unsettled(p Policy) int {
+	retries := max(len(p.Ladder)+1-f.base, 0)
+	return max(f.attempt-f.base-retries, 0)
 }
 
 // ruling is what a handler said, with what the policy's classifier made of it.
@@ -46,9 +54,7 @@ type decision struct {
 func admit(p Policy, f facts) decision {
 	d := decision{attempt: f.attempt, lap: f.lap, crashes: f.crashes}
 	switch {
-	case f.crashes >= p.Crashes, f.counted && f.attempt > len(p.Ladder)+1:
-		// Where the broker counts, more attempts than the budget has can only
-		// come from deliveries that ended without a settlement.
+	case f.crashes >= p.Crashes, f.counted && f.unsettled(p) >= p.Crashes:
 		return d.park(f, broker.ReasonCrashLoop)
 	case f.unstamped:
 		// The charge must be durable before the message may do it again.

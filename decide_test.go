@@ -88,6 +88,9 @@ func TestDecide(t *testing.T) {
 func TestAdmit(t *testing.T) {
 	t.Parallel()
 	crashes := func(n int) func(*facts) { return func(f *facts) { f.crashes = n } }
+	counted := func(attempt, base int) func(*facts) {
+		return func(f *facts) { f.attempt, f.base, f.counted = attempt, base, true }
+	}
 	tests := []struct {
 		name  string
 		facts facts
@@ -98,8 +101,12 @@ func TestAdmit(t *testing.T) {
 		{"the bound parks unrun", able(crashes(3)), decision{fate: broker.FatePark, reason: ReasonCrashLoop, attempt: 1, crashes: 3}},
 		{"an unstamped crash is stamped first", able(crashes(1), func(f *facts) { f.unstamped = true }), decision{fate: broker.FateRelease, stamped: true, attempt: 1, crashes: 1}},
 		{"an unstamped crash at the bound parks", able(crashes(3), func(f *facts) { f.unstamped = true }), decision{fate: broker.FatePark, reason: ReasonCrashLoop, attempt: 1, crashes: 3}},
-		{"the last attempt that a broker counts runs", able(func(f *facts) { f.attempt, f.counted = 4, true }), decision{run: true, attempt: 4}},
-		{"an attempt beyond what a broker counts parks unrun", able(func(f *facts) { f.attempt, f.counted = 5, true }), decision{fate: broker.FatePark, reason: ReasonCrashLoop, attempt: 5}},
+		{"the last attempt that a broker counts runs", able(counted(4, 1)), decision{run: true, attempt: 4}},
+		{"deliveries beyond the budget run below the crash bound", able(counted(6, 1)), decision{run: true, attempt: 6}},
+		{"and park unrun at it", able(counted(7, 1)), decision{fate: broker.FatePark, reason: ReasonCrashLoop, attempt: 7}},
+		{"a stamp is no delivery that was lost", able(counted(1000, 1000)), decision{run: true, attempt: 1000}},
+		{"lost deliveries of a stamped copy count", able(counted(1003, 1000)), decision{fate: broker.FatePark, reason: ReasonCrashLoop, attempt: 1003}},
+		{"retries of a stamped copy do not", able(counted(5, 2)), decision{run: true, attempt: 5}},
 		{"back too early waits on", able(func(f *facts) { f.attempt = 2; f.early = 5 * time.Second }), decision{fate: broker.FateDelay, wait: 10 * time.Second, attempt: 2}},
 		{"back too early by more than the ladder", able(func(f *facts) { f.attempt = 2; f.early = time.Hour }), decision{fate: broker.FateDelay, wait: 30 * time.Second, attempt: 2}},
 	}
@@ -132,7 +139,7 @@ func FuzzDecide(f *testing.F) {
 		fa := facts{
 			attempt: max(attempt, 1), try: max(try, 1), lap: max(lap, 0), crashes: max(crashes, 0),
 			unstamped: bits&2 != 0, oversize: bits&4 != 0, canDelay: bits&8 != 0, canHold: bits&16 != 0,
-			early: time.Duration(early), stopping: bits&32 != 0, counted: bits&128 != 0,
+			early: time.Duration(early), stopping: bits&32 != 0, counted: bits&128 != 0, base: max(lap%5, 1),
 		}
 		r := ruling{kind: kinds[kind], after: min(max(time.Duration(after), 0), maxHold), malformed: bits&64 != 0}
 		checkAdmit(t, p, fa, admit(p, fa))
@@ -150,7 +157,7 @@ func checkAdmit(t *testing.T, p Policy, f facts, d decision) {
 	if f.crashes >= p.Crashes && d.reason != ReasonCrashLoop {
 		t.Fatalf("admit let a message run beyond the crash bound: %+v", d)
 	}
-	if f.counted && f.attempt > len(p.Ladder)+1 && d.reason != ReasonCrashLoop {
+	if f.counted && f.attempt >= max(f.base, len(p.Ladder)+1)+p.Crashes && d.reason != ReasonCrashLoop {
 		t.Fatalf("admit let a message run beyond the attempts that the broker counts: %+v", d)
 	}
 	if d.attempt != f.attempt || d.lap != f.lap {

@@ -228,9 +228,12 @@ func (s *stint) factsOf(d broker.Delivery) facts {
 	}
 	out := facts{
 		attempt: max(m.Attempt, 1), lap: m.Lap, crashes: f.Crashes,
-		counted:   s.caps.Attempts,
+		counted: s.caps.Attempts, base: 1,
 		unstamped: f.Unstamped && s.caps.Stamp, oversize: f.Oversize,
 		canDelay: s.caps.Delay, canHold: s.caps.Hold,
+	}
+	if f.Capture != nil {
+		out.base = f.Capture.Attempt
 	}
 	if f.Capture != nil && !f.Capture.NotBefore.IsZero() {
 		out.early = time.Until(f.Capture.NotBefore)

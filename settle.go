@@ -39,7 +39,7 @@ func (s *stint) settleUnrun(j *job) {
 
 func crashLoop(f facts) error {
 	if f.counted && f.crashes == 0 {
-		return fmt.Errorf("this is delivery %d, more than there are attempts: some ended without a settlement, and the message may be what ends the process", f.attempt)
+		return fmt.Errorf("this would be attempt %d, more than the policy has: deliveries ended without a settlement, and the message may be what ends the process", f.attempt)
 	}
 	return fmt.Errorf("%d deliveries ended without a settlement: the message may be what ends the process", f.crashes)
 }

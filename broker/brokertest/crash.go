@@ -10,12 +10,13 @@ import (
 
 var crashCases = []testCase{
 	{name: "a_lost_session_is_counted", run: lostSessionCounts, needs: all(counts)},
-	{name: "a_lost_session_is_known_by_the_redelivery", run: lostSessionUnstamped, lacks: all(counts)},
+	{name: "a_lost_session_is_known_by_the_redelivery", run: lostSessionUnstamped, lacks: all(counts, attempts)},
+	{name: "a_lost_session_spends_an_attempt_that_the_broker_counts", run: lostSessionSpends, needs: all(attempts)},
 	{name: "a_close_charges_nothing", run: closeChargesNothing, needs: all(counts, freeRelease)},
 	{name: "what_was_prefetched_is_charged_at_most_once", run: prefetchedChargedOnce},
 	{name: "a_message_that_kills_is_parked_and_its_neighbours_are_done", run: killer},
 	{name: "a_poison_message_stops_nobody_else", run: poison},
-	{name: "a_handler_that_returned_is_charged_no_crash", run: handledIsUncharged, needs: all(delays)},
+	{name: "a_handler_that_returned_is_charged_no_crash", run: handledIsUncharged, needs: all(delays), lacks: all(attempts)},
 }
 
 // lose receives what prefetch allows and loses the connection.
@@ -62,6 +63,22 @@ func lostSessionUnstamped(s *scene) {
 	s.mustSettle(d, done)
 }
 
+// lostSessionSpends: the count is the broker's, so that a fresh client sees it
+// go on.
+func lostSessionSpends(s *scene) {
+	s.publish("a")
+	for lost := range 3 {
+		b := s.open()
+		session := s.consume(b, 1)
+		d := s.receive(session)
+		if m, f := d.Message(), d.Facts(); m.Attempt != lost+1 || f.Crashes != 0 || f.Unstamped || f.Redelivered != (lost > 0) {
+			s.Errorf("after %d lost sessions: attempt %d, %+v", lost, m.Attempt, f)
+		}
+		s.env.Cut(s.T, b)
+		s.within("the end of the session", session.Done())
+	}
+}
+
 func closeChargesNothing(s *scene) {
 	s.publish("read", "unread")
 	session := s.consume(s.b, 2)
@@ -81,7 +98,7 @@ func prefetchedChargedOnce(s *scene) {
 	s.lose(n)
 	session := s.consume(s.b, n)
 	for _, d := range s.receiveN(session, n) {
-		if d.Message().Attempt != 1 || d.Facts().Crashes > 1 {
+		if d.Message().Attempt > s.again(1) || d.Facts().Crashes > 1 {
 			s.Errorf("%q: attempt %d, %+v", d.Message().Body, d.Message().Attempt, d.Facts())
 		}
 		s.mustSettle(d, done)
@@ -101,10 +118,14 @@ func killer(s *scene) {
 	s.awaitAll(neighbours+1, r)
 	m := s.one()
 	s.wantReason(m, broker.ReasonCrashLoop)
-	if string(m.Message.Body) != "killer" || m.Capture.Attempt != 1 {
+	most := crashes
+	if s.env.Capabilities.Attempts {
+		most += len(ladder) // any of them may have been a retry
+	}
+	if string(m.Message.Body) != "killer" || m.Capture.Attempt > s.again(most) {
 		s.Errorf("%q is parked, at attempt %d", m.Message.Body, m.Capture.Attempt)
 	}
-	s.wantKills(r, "killer", crashes)
+	s.wantKills(r, "killer", most)
 	if books := r.stop(); books.Parked != 1 {
 		s.Errorf("books %+v", books)
 	}

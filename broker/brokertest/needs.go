@@ -21,6 +21,7 @@ var (
 	stamps      = capability{"Stamp", func(c broker.Capabilities) bool { return c.Stamp }}
 	freeRelease = capability{"FreeRelease", func(c broker.Capabilities) bool { return c.FreeRelease }}
 	counts      = capability{"Counts", func(c broker.Capabilities) bool { return c.Counts }}
+	attempts    = capability{"Attempts", func(c broker.Capabilities) bool { return c.Attempts }}
 	headerLimit = capability{"MaxHeaders", func(c broker.Capabilities) bool { return c.MaxHeaders > 0 }}
 )
 

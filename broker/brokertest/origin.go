@@ -11,7 +11,7 @@ var originCases = []testCase{
 	{name: "is_recorded_on_the_first_failure_and_kept", run: originKept, needs: all(delays), hook: canPublishVia},
 	{name: "is_recorded_when_the_first_failure_parks", run: originParked, hook: canPublishVia},
 	{name: "is_kept_through_a_hold", run: originHeld, needs: all(holds), hook: canPublishVia},
-	{name: "the_capture_keeps_its_id_and_first_time", run: captureKept, needs: all(delays)},
+	{name: "the_capture_keeps_its_id_and_first_time", run: captureKept, needs: all(delays), lacks: all(attempts)},
 }
 
 // publishVia publishes m and returns its origin.

@@ -182,7 +182,7 @@ func cutUnderHandler(s *scene) {
 	close(g.opened)
 	r.awaitTold(holdfast.EventDone, 1)
 	calls := r.seen()
-	if last := calls[len(calls)-1].m; len(calls) != 2 || last.Attempt != 1 {
+	if last := calls[len(calls)-1].m; len(calls) != 2 || last.Attempt != s.again(1) {
 		s.Errorf("%d calls, the last is attempt %d", len(calls), last.Attempt)
 	}
 	r.stop()

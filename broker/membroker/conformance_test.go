@@ -27,6 +27,9 @@ func TestConformance(t *testing.T) {
 		{"with_narrow_headers", options(membroker.WithMaxHeaders(16 << 10)), func(c *broker.Capabilities) {
 			c.MaxHeaders = 16 << 10
 		}},
+		{"counting_attempts", options(membroker.WithAttempts), func(c *broker.Capabilities) {
+			c.Attempts, c.Exact, c.Counts, c.FreeRelease = true, true, false, false
+		}},
 		{"poor", options(
 			membroker.WithoutDelay, membroker.WithoutHold, membroker.WithoutReplies, membroker.WithoutStamp,
 		), func(c *broker.Capabilities) {

@@ -10,13 +10,13 @@ import (
 
 var crashCases = []testCase{
 	{name: "a_lost_session_is_counted", run: lostSessionCounts, needs: all(counts)},
-	{name: "a_lost_session_is_known_by_the_redelivery", run: lostSessionUnstamped, lacks: all(counts, attempts)},
+	{name: "a_lost_session_is_known_by_the_redelivery", run: lostSessionUnstamped, lacks: all(counts, attempts, uncounted)},
 	{name: "a_lost_session_spends_an_attempt_that_the_broker_counts", run: lostSessionSpends, needs: all(attempts)},
 	{name: "a_close_charges_nothing", run: closeChargesNothing, needs: all(counts, freeRelease)},
 	{name: "what_was_prefetched_is_charged_at_most_once", run: prefetchedChargedOnce},
-	{name: "a_message_that_kills_is_parked_and_its_neighbours_are_done", run: killer},
+	{name: "a_message_that_kills_is_parked_and_its_neighbours_are_done", run: killer, lacks: all(uncounted)},
 	{name: "a_poison_message_stops_nobody_else", run: poison},
-	{name: "a_handler_that_returned_is_charged_no_crash", run: handledIsUncharged, needs: all(delays), lacks: all(attempts)},
+	{name: "a_handler_that_returned_is_charged_no_crash", run: handledIsUncharged, needs: all(delays), lacks: all(attempts, uncounted)},
 }
 
 // lose receives what prefetch allows and loses the connection.

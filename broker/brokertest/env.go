@@ -42,6 +42,10 @@ type Env struct {
 	// be gone when the hold ends. Optional.
 	NewTransientQueue func(t *testing.T) string
 
+	// NewLimitedQueue makes a source queue of which the broker takes a message
+	// away by itself after limit deliveries. Optional.
+	NewLimitedQueue func(t *testing.T, limit int) string
+
 	// Publish publishes straight to queue as a producer of this broker would,
 	// and returns when the broker has the message. Required.
 	Publish func(t *testing.T, queue string, m *broker.Message)
@@ -73,6 +77,10 @@ type Env struct {
 	// Block lets the server refuse publishes until unblock is called, which
 	// may be more than once. Optional.
 	Block func(t *testing.T) (unblock func())
+
+	// Unordered says that the broker hands out in any order, whatever was
+	// published first. Cases then sort what they received.
+	Unordered bool
 
 	// LargestBody is the size in bytes of the largest body worth testing.
 	// 0 means 64 KiB.

@@ -22,6 +22,7 @@ var (
 	freeRelease = capability{"FreeRelease", func(c broker.Capabilities) bool { return c.FreeRelease }}
 	counts      = capability{"Counts", func(c broker.Capabilities) bool { return c.Counts }}
 	attempts    = capability{"Attempts", func(c broker.Capabilities) bool { return c.Attempts }}
+	uncounted   = capability{"Unenforceable", func(c broker.Capabilities) bool { return c.Unenforceable != "" }}
 	headerLimit = capability{"MaxHeaders", func(c broker.Capabilities) bool { return c.MaxHeaders > 0 }}
 )
 
@@ -44,6 +45,7 @@ var (
 	canBlock      = optional("Block", func(e *Env) bool { return e.Block != nil })
 	canPublishVia = optional("PublishVia", func(e *Env) bool { return e.PublishVia != nil })
 	hasTransient  = optional("NewTransientQueue", func(e *Env) bool { return e.NewTransientQueue != nil })
+	hasLimited    = optional("NewLimitedQueue", func(e *Env) bool { return e.NewLimitedQueue != nil })
 	siftsItself   = hook{"Sifter", func(e *Env) bool { return e.Sifter == nil }, NotGiven, "Env.Sifter stands in for the driver's own"}
 	typedHeaders  = hook{"Headers", (*Env).hasTypedHeaders, Undeclared, "headers carry text only"}
 )

@@ -1,8 +1,10 @@
 package brokertest
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/holdfast-mq/holdfast/broker"
@@ -47,6 +49,17 @@ func (s *scene) receiveN(session broker.Session, n int) []broker.Delivery {
 	list := make([]broker.Delivery, n)
 	for i := range list {
 		list[i] = s.receive(session)
+	}
+	return list
+}
+
+// inOrder sorts deliveries by their bodies where the broker hands out in any
+// order; elsewhere their order is part of the promise.
+func (s *scene) inOrder(list []broker.Delivery) []broker.Delivery {
+	if s.env.Unordered {
+		slices.SortStableFunc(list, func(a, b broker.Delivery) int {
+			return bytes.Compare(a.Message().Body, b.Message().Body)
+		})
 	}
 	return list
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -126,7 +127,8 @@ func (v *replay) checkTarget(ctx context.Context, s broker.Sifter) error {
 		return usagef("%s is where the messages wait: replaying them to it would only turn it over", v.place.Queue)
 	}
 	var err error
-	if v.target, err = s.Depth(ctx, v.options.Queue); err != nil {
+	v.target, err = s.Depth(ctx, v.options.Queue)
+	if err != nil && !errors.Is(err, broker.ErrUnsupported) { // some brokers cannot count; the first copy tells then
 		return fmt.Errorf("the target %s: %w", v.options.Queue, err)
 	}
 	return nil

@@ -20,6 +20,9 @@ var lists = map[string]string{
 	"/broker/membroker": "membroker.txt",
 	"/broker/rabbitmq":  "rabbitmq.txt",
 	"/broker/jetstream": "jetstream.txt",
+	"/broker/awssqs":    "awssqs.txt",
+	"/broker/gcppubsub": "gcppubsub.txt",
+	"/broker/rocketmq":  "rocketmq.txt",
 }
 
 func hasList(name string) bool { return lists[name] != "" }

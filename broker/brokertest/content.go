@@ -17,7 +17,7 @@ var contentCases = []testCase{
 	{name: "a_held_message_is_what_was_published", run: heldAsPublished, needs: all(holds)},
 	{name: "a_stamped_message_is_what_was_published", run: stampedAsPublished, needs: all(stamps)},
 	{name: "no_headers_at_all", run: content(&broker.Message{Body: []byte("a")})},
-	{name: "an_empty_body", run: content(&broker.Message{ID: "empty"})},
+	{name: "an_empty_body", run: content(&broker.Message{ID: "empty"}), hook: emptyBodies},
 	{name: "the_largest_body", run: largestBody},
 	{name: "a_body_of_every_byte", run: content(&broker.Message{Body: everyByte()})},
 	{name: "headers_of_every_kind", run: headersOfEveryKind},

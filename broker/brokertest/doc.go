@@ -9,6 +9,10 @@
 // source empty, the parked queue with just what belongs there, and nothing
 // more coming back from a rung or a hold.
 //
+// The last topic, [Contract], is what an author may rely on everywhere with the
+// same handler and policy. The project's docs/conformance.md has a column for
+// each of its cases and a row for each configuration.
+//
 // There are no skips. A case that needs a capability that the driver does not
 // declare is not run, and another proves instead that the capability is
 // refused; a case that needs a hook that the author did not give is not run.

@@ -82,6 +82,16 @@ type Env struct {
 	// published first. Cases then sort what they received.
 	Unordered bool
 
+	// BlindHold says that nobody can look at what is held, nor end a hold early:
+	// it waits inside of the broker. Without["BlindHold"] may say why.
+	BlindHold bool
+
+	// BlindConsumers says that nobody can tell who consumes a queue.
+	BlindConsumers bool
+
+	// NoEmptyBody says that the broker takes no message without a body.
+	NoEmptyBody bool
+
 	// LargestBody is the size in bytes of the largest body worth testing.
 	// 0 means 64 KiB.
 	LargestBody int

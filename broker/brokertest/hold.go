@@ -15,7 +15,7 @@ var holdCases = []testCase{
 	{name: "keeps_the_attempt", run: holdKeepsAttempt, needs: all(holds, delays)},
 	{name: "takes_over_from_a_spent_ladder_if_asked", run: exhaustedHold, needs: all(holds)},
 	{name: "several_return_each_once", run: holdSeveral, needs: all(holds)},
-	{name: "an_operator_ends_it_early", run: holdResume, needs: all(holds)},
+	{name: "an_operator_ends_it_early", run: holdResume, needs: all(holds), hook: seesHolds},
 	{name: "survives_the_consumer", run: holdSurvives, needs: all(holds)},
 	{name: "a_source_that_cannot_hold_parks", run: cannotHold, lacks: all(holds)},
 	{name: "a_transient_source_parks", run: transientParks, hook: hasTransient},
@@ -134,7 +134,7 @@ func holdSurvives(s *scene) {
 	first.awaitTold(holdfast.EventHeld, 1)
 	first.stop()
 	second := s.start(s.open(), ok)
-	if m := second.await(1)[0].m; m.Lap == 0 || m.Attempt != 1 {
+	if m := second.await(1)[0].m; m.Lap == 0 || m.Attempt > s.again(1) {
 		s.Errorf("lap %d, attempt %d", m.Lap, m.Attempt)
 	}
 	second.awaitTold(holdfast.EventDone, 1)

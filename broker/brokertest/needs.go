@@ -46,6 +46,8 @@ var (
 	canPublishVia = optional("PublishVia", func(e *Env) bool { return e.PublishVia != nil })
 	hasTransient  = optional("NewTransientQueue", func(e *Env) bool { return e.NewTransientQueue != nil })
 	hasLimited    = optional("NewLimitedQueue", func(e *Env) bool { return e.NewLimitedQueue != nil })
+	seesHolds     = hook{"BlindHold", func(e *Env) bool { return !e.BlindHold }, Undeclared, "what is held cannot be looked at"}
+	emptyBodies   = hook{"NoEmptyBody", func(e *Env) bool { return !e.NoEmptyBody }, Undeclared, "a message has a body"}
 	siftsItself   = hook{"Sifter", func(e *Env) bool { return e.Sifter == nil }, NotGiven, "Env.Sifter stands in for the driver's own"}
 	typedHeaders  = hook{"Headers", (*Env).hasTypedHeaders, Undeclared, "headers carry text only"}
 )

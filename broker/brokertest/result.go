@@ -72,6 +72,9 @@ type Result struct {
 	// Outcomes has every case in the order of the suite, except those that the
 	// flags of go test left out.
 	Outcomes []Outcome
+
+	// Whole says that no case was left out.
+	Whole bool
 }
 
 // Count counts the cases of one status.

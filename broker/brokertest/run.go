@@ -7,6 +7,9 @@ import (
 	"github.com/holdfast-mq/holdfast/internal/bounds"
 )
 
+// Contract is the topic whose cases are the columns of docs/conformance.md.
+const Contract = "contract"
+
 // topic is a group of cases. Topics run one after the other, the cases of one
 // at the same time.
 type topic struct {
@@ -32,11 +35,13 @@ func Run(t *testing.T, env Env) Result {
 	env.check(t)
 	bounds.AllowShortHolds()
 	s := &suite{env: &env, eye: (&scene{T: t, env: &env}).open()}
-	result := Result{Name: env.Name}
+	result := Result{Name: env.Name, Whole: true}
 	for _, topic := range topics() {
 		outcomes := make([]Outcome, len(topic.cases))
 		t.Run(topic.name, func(t *testing.T) { s.run(t, topic, outcomes) })
-		result.Outcomes = append(result.Outcomes, conclude(outcomes)...)
+		concluded := conclude(outcomes)
+		result.Outcomes = append(result.Outcomes, concluded...)
+		result.Whole = result.Whole && len(concluded) == len(topic.cases)
 	}
 	result.Broker = s.product
 	report(t, &env, &result)
@@ -68,6 +73,7 @@ func topics() []topic {
 		{"responder", responderCases},
 		{"sift", siftCases},
 		{"books", bookCases},
+		{Contract, contractCases},
 	}
 }
 

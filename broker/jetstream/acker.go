@@ -22,22 +22,22 @@ const (
 	// ackTimeout bounds the wait for the server's answer to an ack.
 	ackTimeout = 5 * time.Second
 
-	// ackBatch is how many acks are sent at most behind one that is not
-	// answered yet.
-	ackBatch = 64
+	// ackBatch is how many acks go together at most, and ackLinger how long
+	// the first of them waits for the others while more may be expected.
+	ackBatch  = 32
+	ackLinger = time.Millisecond
 )
 
 // acker acknowledges the deliveries of one consumer. The server handles the
 // acks of one connection to one consumer in order, so that the answer to the
 // last of a batch stands for all of it: each ack is known to have arrived, for
-// a fraction of the answers. The first goes at once, and the next batch is
-// what gathers until it is answered.
+// a fraction of the answers.
 type acker struct {
 	session *session
 
 	mu      sync.Mutex
 	waiting []settled
-	asked   int // batches that are not answered yet
+	linger  *time.Timer
 }
 
 // settled is a delivery whose fate is durable.
@@ -46,26 +46,43 @@ type settled struct {
 	done     func(error)
 }
 
+func newAcker(s *session) *acker {
+	a := &acker{session: s}
+	a.linger = time.AfterFunc(time.Hour, a.flush)
+	a.linger.Stop()
+	return a
+}
+
+// add acknowledges d with the next batch: at once where nothing else is in
+// hand that could join it.
 func (a *acker) add(d *delivery, done func(error)) {
+	alone := a.session.alone()
 	a.mu.Lock()
 	a.waiting = append(a.waiting, settled{d, done})
-	batch := a.next()
+	n := len(a.waiting)
+	if n == 1 && !alone {
+		a.linger.Reset(ackLinger)
+	}
 	a.mu.Unlock()
-	a.send(batch)
+	if alone || n >= ackBatch {
+		a.flush()
+	}
 }
 
-// next takes the batch that may go now. The lock is held.
-func (a *acker) next() []settled {
-	if len(a.waiting) == 0 || a.asked > 0 && len(a.waiting) < ackBatch {
-		return nil
-	}
+// alone reports whether all that is in hand is being settled already, and
+// nothing is asked for.
+func (s *session) alone() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open) <= s.handed && s.asking == 0
+}
+
+func (a *acker) flush() {
+	a.mu.Lock()
 	batch := a.waiting
 	a.waiting = nil
-	a.asked++
-	return batch
-}
-
-func (a *acker) send(batch []settled) {
+	a.linger.Stop()
+	a.mu.Unlock()
 	if len(batch) == 0 {
 		return
 	}
@@ -75,6 +92,18 @@ func (a *acker) send(batch []settled) {
 	}
 	m := &nats.Msg{Subject: batch[last].delivery.raw.Reply, Data: ackDone}
 	c.calls.ask(m, ackTimeout, func(_ *nats.Msg, err error) { a.answered(batch, err) })
+	a.session.tell(batch)
+}
+
+// tell frees the places of deliveries that the server was told of.
+func (s *session) tell(batch []settled) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range batch {
+		if b.delivery.state == stateHanded {
+			s.told(b.delivery)
+		}
+	}
 }
 
 func (a *acker) answered(batch []settled, err error) {
@@ -84,11 +113,6 @@ func (a *acker) answered(batch []settled, err error) {
 	for _, s := range batch {
 		a.session.finish(s.delivery, s.done, err)
 	}
-	a.mu.Lock()
-	a.asked--
-	next := a.next()
-	a.mu.Unlock()
-	a.send(next)
 }
 
 // unanswered forgives an ack that was sent on a connection that was lost

@@ -37,7 +37,7 @@ var (
 // lostDelivery is one that was open when its connection was lost.
 type lostDelivery struct {
 	reply   string
-	seq     uint64
+	created string // of the consumer that delivered it
 	touched time.Time
 }
 
@@ -72,11 +72,14 @@ func (b *Broker) Open(ctx context.Context, sub broker.Subscription) (broker.Sess
 	if err := c.ensure(ctx, b.names, f, b.conf.Replicas); err != nil {
 		return nil, err
 	}
-	b.returnLost(c, f)
-	s, err := newSession(b, c, sub, f)
+	if err := c.mayAll(ctx, b.names, f); err != nil {
+		return nil, err
+	}
+	s, err := newSession(ctx, b, c, sub, f)
 	if err != nil {
 		return nil, err
 	}
+	b.returnLost(c, f) // the session hears of what MaxDeliver ends by this
 	if !b.add(s) {
 		s.end(broker.ErrClosed)
 		return nil, fmt.Errorf("jetstream: %w", broker.ErrClosed)
@@ -179,24 +182,25 @@ func (b *Broker) remove(s *session) {
 }
 
 // lose remembers deliveries that a lost connection left open.
-func (b *Broker) lose(src source, list []*delivery) {
+func (b *Broker) lose(list []*delivery) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, d := range list {
-		b.lost[src] = append(b.lost[src], lostDelivery{d.raw.Reply, d.seq, d.touched})
+		f := d.session.source
+		b.lost[f.source] = append(b.lost[f.source], lostDelivery{d.raw.Reply, f.created, d.touched})
 	}
 }
 
 // returnLost gives back what an earlier session of this process has lost, so
 // that nobody waits for the end of the ack wait. What may have reached that
-// end is somebody else's by now.
+// end is somebody else's by now, and a consumer that was made anew never gave it.
 func (b *Broker) returnLost(c *conn, f found) {
 	b.mu.Lock()
 	list := b.lost[f.source]
 	delete(b.lost, f.source)
 	b.mu.Unlock()
 	for _, d := range list {
-		if time.Since(d.touched) < f.ackWait*9/10 {
+		if d.created == f.created && time.Since(d.touched) < f.ackWait*9/10 {
 			_ = c.nc.Publish(d.reply, ackNak) // else the ack wait does it
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -31,13 +32,13 @@ type conn struct {
 	dead  chan struct{}
 
 	mu     sync.Mutex
-	err    error                  // once dead is closed
-	denied map[chan<- string]bool // who wants to hear of refused permissions
+	err    error              // once dead is closed
+	denied map[*listener]bool // who wants to hear of refused permissions
 	closed bool
 }
 
 func dial(conf Config) (*conn, error) {
-	c := &conn{call: conf.CallTimeout, dead: make(chan struct{}), denied: map[chan<- string]bool{}}
+	c := &conn{call: conf.CallTimeout, dead: make(chan struct{}), denied: map[*listener]bool{}}
 	nc, err := nats.Connect(conf.URL, c.options(conf)...)
 	if err != nil {
 		return nil, classify("connect", err)
@@ -51,6 +52,9 @@ func dial(conf Config) (*conn, error) {
 	}
 	if err != nil {
 		nc.Close()
+		if c.calls != nil {
+			c.calls.end(err)
+		}
 		return nil, classify("connect", err)
 	}
 	go func() {
@@ -79,7 +83,10 @@ func (c *conn) heard(err error) {
 		return
 	}
 	text := err.Error()
-	if strings.Contains(text, "Subscription") {
+	switch {
+	case strings.Contains(text, `Subscription to "`+advisories):
+		return // the one session's that asked for it
+	case strings.Contains(text, `for Subscription to "`):
 		// No answer can ever reach us.
 		c.fail(fmt.Errorf("jetstream: %w: %w", broker.ErrPermission, err))
 		return
@@ -87,10 +94,12 @@ func (c *conn) heard(err error) {
 	c.calls.refuse(text)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for listener := range c.denied {
-		select {
-		case listener <- text:
-		default:
+	for l := range c.denied {
+		if strings.Contains(text, l.quoted) {
+			select {
+			case l.text <- text:
+			default: // it knows already
+			}
 		}
 	}
 }
@@ -108,13 +117,10 @@ func (c *conn) ended(err error) {
 		return
 	}
 	c.closed = true
-	switch {
-	case err == nil:
-		err = fmt.Errorf("jetstream: %w: the connection was closed", broker.ErrUnreachable)
-	default:
-		err = classify("the connection was lost", err)
+	c.err = classify("the connection was lost", err)
+	if err == nil {
+		c.err = fmt.Errorf("jetstream: %w: the connection was closed", broker.ErrUnreachable)
 	}
-	c.err = err
 	close(c.dead)
 }
 
@@ -140,41 +146,87 @@ func (c *conn) alive() bool {
 	}
 }
 
-// request runs one call of the client's API, within bounds. subject is a part
-// of the subject it publishes to: a refused permission is known by nothing
-// else, and the call itself would only run out of time.
-func (c *conn) request(ctx context.Context, what, subject string, do func(context.Context) error) error {
+// listener waits to hear that a subject is refused.
+type listener struct {
+	quoted string
+	text   chan string
+}
+
+func (c *conn) listen(subject string) *listener {
+	l := &listener{quoted: strconv.Quote(subject), text: make(chan string, 1)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.denied[l] = true
+	return l
+}
+
+func (c *conn) unlisten(l *listener) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.denied, l)
+}
+
+const apiPrefix = "$JS.API."
+
+// request runs one call of the client's API, within bounds. subject is what
+// the call publishes to, below $JS.API: a refused permission is known by
+// nothing else, and the call itself would only run out of time. What it brings
+// comes through a channel, since it may go on after request has returned.
+func request[T any](ctx context.Context, c *conn, what, subject string, do func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.call)
 	defer cancel()
-	denied := make(chan string, 1)
-	c.listen(denied, true)
-	defer c.listen(denied, false)
-	result := make(chan error, 1)
-	go func() { result <- do(ctx) }()
-	for {
-		select {
-		case err := <-result:
-			if errors.Is(err, context.DeadlineExceeded) {
-				err = fmt.Errorf("%w: %w", errNoAnswer, err)
-			}
-			return classify(what, err)
-		case text := <-denied:
-			if strings.Contains(text, subject) {
-				return fmt.Errorf("jetstream: %s: %w: %s; see docs/permissions.md for what is needed", what, broker.ErrPermission, text)
-			}
-		case <-c.dead:
-			return classify(what, c.why())
-		}
+	denied := c.listen(apiPrefix + subject)
+	defer c.unlisten(denied)
+	type result struct {
+		value T
+		err   error
+	}
+	results := make(chan result, 1)
+	go func() {
+		v, err := do(ctx)
+		results <- result{v, err}
+	}()
+	var none T
+	select {
+	case r := <-results:
+		return r.value, classify(what, c.explain(r.err))
+	case text := <-denied.text:
+		return none, fmt.Errorf("jetstream: %s: %w: %s; %s", what, broker.ErrPermission, text, permissionsPage)
+	case <-c.dead:
+		return none, classify(what, c.why())
 	}
 }
 
-func (c *conn) listen(listener chan<- string, on bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if on {
-		c.denied[listener] = true
-	} else {
-		delete(c.denied, listener)
+// explain says more of an error than the client knows.
+func (c *conn) explain(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w", errNoAnswer, err)
+	}
+	if on, _ := c.nc.ConnectedServerJetStream(); errors.Is(err, nats.ErrNoResponders) && !on && c.alive() {
+		return fmt.Errorf("JetStream is not enabled on this server: %w: %w", broker.ErrUnsupported, err)
+	}
+	return err
+}
+
+const permissionsPage = "see docs/permissions.md for what is needed"
+
+// api makes one request of the server's own API that the client has no call
+// for, and returns the answer.
+func (c *conn) api(ctx context.Context, what, subject string, body []byte) (*nats.Msg, error) {
+	type result struct {
+		answer *nats.Msg
+		err    error
+	}
+	results := make(chan result, 1)
+	c.calls.ask(&nats.Msg{Subject: apiPrefix + subject, Data: body}, c.call, func(m *nats.Msg, err error) { results <- result{m, err} })
+	select {
+	case r := <-results:
+		if errors.Is(r.err, broker.ErrPermission) {
+			r.err = fmt.Errorf("%w; %s", r.err, permissionsPage)
+		}
+		return r.answer, classify(what, r.err)
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }
 

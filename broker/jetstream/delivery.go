@@ -16,6 +16,7 @@ type state uint8
 const (
 	stateOpen    state = iota
 	stateHanded        // its settlement is under way
+	stateTold          // and the server was told; its answer is to come
 	stateSettled       // or the server's again
 )
 
@@ -61,32 +62,24 @@ func newDelivery(s *session, raw *nats.Msg, from flow) (*delivery, error) {
 		session: s, raw: raw, flow: from, message: read(raw.Header, raw.Data),
 		seq: meta.Sequence.Stream, stored: meta.Timestamp.UnixNano(), touched: time.Now(),
 	}
-	queue := s.source.String()
+	queue := s.sub.Queue
 	c, err := capture(raw.Header, queue)
-	d.facts = broker.Facts{
-		Redelivered: meta.NumDelivered > 1, Crashes: crashes(meta.NumDelivered, c), Capture: c, CaptureErr: err,
-	}
+	d.facts = broker.Facts{Redelivered: meta.NumDelivered > 1, Capture: c, CaptureErr: err}
+	d.message.Attempt, d.facts.Crashes = count(meta.NumDelivered, c)
 	d.message.Redelivered = d.facts.Redelivered
 	d.message.Origin = origin(raw.Header, c, meta.Stream, raw.Subject, queue, from)
 	if c != nil {
-		d.message.Attempt, d.message.Lap = c.Attempt, c.Lap
+		d.message.Lap = c.Lap
 	}
 	return d, nil
 }
 
-// crashes is how many deliveries of the message ended without a settlement.
-// JetStream counts every delivery, also one that was prefetched and never
-// looked at, and its count may fall after the server was killed: it is
-// evidence of a crash and of nothing else. A copy begins at 1 again.
-func crashes(delivered uint64, c *broker.Capture) int {
-	n := 0
-	if c != nil {
-		n = c.Crashes
-	}
-	if delivered > 1 {
-		n = int(min(uint64(n)+delivered-1, math.MaxInt32))
-	}
-	return n
+// count resolves what JetStream counted. It counts every delivery, also one
+// that was prefetched and never looked at, and its count may fall after the
+// server was killed: it is evidence of a crash and of nothing else. A copy
+// begins at 1 again.
+func count(delivered uint64, c *broker.Capture) (attempt, crashes int) {
+	return broker.Count(c, broker.Deliveries(int64(min(delivered, math.MaxInt64))), false)
 }
 
 // origin is where the message was first published. What came back was

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -27,7 +28,7 @@ func classOf(err error) error {
 	switch {
 	case known(err), errors.Is(err, context.Canceled):
 		return nil
-	case isAny(err, nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired):
+	case isAny(err, nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired), saysAuth(err):
 		return broker.ErrCredentials
 	case errors.Is(err, nats.ErrPermissionViolation):
 		return broker.ErrPermission
@@ -39,10 +40,37 @@ func classOf(err error) error {
 		return broker.ErrMismatch
 	}
 	var api *jetstream.APIError
-	if errors.As(err, &api) && api.Code != 503 {
-		return broker.ErrRefused
+	switch {
+	case !errors.As(err, &api), api.Code == 503:
+		return broker.ErrUnreachable
+	case isCode(err, codeSubjectsOverlap):
+		return broker.ErrMismatch
+	case isCode(err, codeNoReplicas):
+		return broker.ErrConfig
 	}
-	return broker.ErrUnreachable
+	return broker.ErrRefused
+}
+
+// saysAuth reads what the client passes on as text alone when it connects.
+func saysAuth(err error) bool {
+	text := strings.ToLower(err.Error())
+	for _, said := range []string{nats.AUTHENTICATION_EXPIRED_ERR, nats.AUTHENTICATION_REVOKED_ERR, nats.ACCOUNT_AUTHENTICATION_EXPIRED_ERR} {
+		if strings.Contains(text, said) {
+			return true
+		}
+	}
+	return false
+}
+
+// Codes of the server that the client has no name for.
+const (
+	codeNoReplicas      jetstream.ErrorCode = 10074 // more than one, and the server is alone
+	codeSubjectsOverlap jetstream.ErrorCode = 10065 // another stream takes ours
+)
+
+func isCode(err error, code jetstream.ErrorCode) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == code
 }
 
 // known reports whether err has a class of ours already.

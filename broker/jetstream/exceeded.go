@@ -3,6 +3,7 @@ package jetstream
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go"
@@ -15,10 +16,20 @@ import (
 // was delivered so often, and tells so by an advisory. The message is no
 // poison for that: prefetched ones and releases are counted too. It is taken
 // on from there as one that has come back, where nothing but our own bound
-// ends it.
+// ends it, and acknowledged then, so that a work queue does not keep it.
 
-func exceededSubject(s source) string {
-	return "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES." + s.stream + "." + s.consumer
+const advisories = "$JS.EVENT.ADVISORY."
+
+func (s *session) hearExceeded(ctx context.Context) (err error) {
+	subject := advisories + "CONSUMER.MAX_DELIVERIES." + s.source.stream + "." + s.source.consumer
+	if s.advice, err = s.conn.nc.Subscribe(subject, s.exceeded); err != nil {
+		return classify("subscribe to advisories", err)
+	}
+	if err := s.conn.mayHear(ctx, subject); err != nil {
+		return err
+	}
+	s.closed.Go(s.takeOnExceeded)
+	return nil
 }
 
 // exceeded is told of a message that reached MaxDeliver. All sessions of the
@@ -52,22 +63,18 @@ func (s *session) takeOn(seq uint64) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.conn.call)
 	defer cancel()
 	err := s.copyExceeded(ctx, seq)
-	text := fmt.Sprintf("stream %s, sequence %d: the consumer's MaxDeliver was reached, and the message goes on as one that came back", s.source.stream, seq)
-	if err != nil {
-		text = fmt.Sprintf("stream %s, sequence %d: the consumer's MaxDeliver was reached, and the message lies there for nobody: %v", s.source.stream, seq, err)
+	where := fmt.Sprintf("stream %s, sequence %d: the consumer's MaxDeliver was reached, and the message ", s.source.stream, seq)
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound): // settled meanwhile
+	case err != nil:
+		s.notify(broker.NoticeWarning, where+"lies there for nobody: "+err.Error())
+	default:
+		s.notify(broker.NoticeWarning, where+"goes on as one that came back")
 	}
-	s.notify(broker.NoticeWarning, text)
 }
 
 func (s *session) copyExceeded(ctx context.Context, seq uint64) error {
-	var raw *jetstream.RawStreamMsg
-	err := s.conn.request(ctx, "read the message", "STREAM.MSG.GET."+s.source.stream, func(ctx context.Context) error {
-		stream, err := s.conn.js.Stream(ctx, s.source.stream)
-		if err == nil {
-			raw, err = stream.GetMsg(ctx, seq)
-		}
-		return err
-	})
+	raw, err := s.conn.read(ctx, s.source.stream, readRequest{Sequence: seq})
 	if err != nil {
 		return err
 	}
@@ -75,5 +82,9 @@ func (s *session) copyExceeded(ctx context.Context, seq uint64) error {
 	m := &nats.Msg{Subject: n.back(s.source.source), Header: carried(raw.Header, keeping), Data: raw.Data}
 	route(m.Header, s.source.stream, raw.Subject)
 	once(m, n.workStream(), fmt.Sprintf("exceeded-%s-%d-%d", s.source.created, seq, raw.Time.UnixNano()))
-	return s.conn.publish(ctx, m, n.workStream())
+	if err := s.conn.publish(ctx, m, n.workStream()); err != nil {
+		return err
+	}
+	// Should this be lost, the message lies in its stream and is not delivered.
+	return s.conn.nc.Publish(ackSubject(s.source.source, int64(seq)), ackDone)
 }

@@ -32,14 +32,20 @@ const (
 	headerSchedule       = "Nats-Schedule"
 	headerScheduleTarget = "Nats-Schedule-Target"
 	headerScheduler      = "Nats-Scheduler"
+	headerScheduleNext   = "Nats-Schedule-Next"
+	headerMsgSize        = "Nats-Msg-Size" // of a body that a consumer was told to leave out
+
+	headerExpectSequence   = nats.ExpectedLastSubjSeqHdr
+	headerExpectSequenceOf = "Nats-Expected-Last-Subject-Sequence-Subject"
 )
 
-// A fresh copy that came back shows the route that it was given. These headers
-// are hidden from everyone who reads a message.
+// A copy without a capture shows the route that it was given. These headers are
+// hidden from everyone who reads a message.
 const (
 	ownPrefix    = "Holdfast-"
 	headerStream = ownPrefix + "Stream"
 	headerKey    = ownPrefix + "Subject"
+	headerPacked = ownPrefix + "Header" // one that the client does not write as it is
 )
 
 var properties = map[string]bool{
@@ -55,6 +61,9 @@ func shown(name string) bool {
 
 // read turns a stored message into the core's view of it.
 func read(h nats.Header, body []byte) broker.Message {
+	if len(h) == 0 {
+		return broker.Message{Body: body, Attempt: 1}
+	}
 	m := broker.Message{
 		Body: body, ID: first(h, headerMessageID), CorrelationID: first(h, headerCorrelationID), ReplyTo: first(h, headerReplyTo),
 		ContentType: first(h, headerContentType), ContentEncoding: first(h, headerContentEncoding),
@@ -71,6 +80,14 @@ func read(h nats.Header, body []byte) broker.Message {
 			if m.Headers == nil {
 				m.Headers = make(map[string]any, len(h))
 			}
+			m.Headers[name] = value(name, values)
+		}
+	}
+	if packed := h[headerPacked]; packed != nil {
+		if m.Headers == nil {
+			m.Headers = make(map[string]any, len(packed))
+		}
+		for name, values := range unpack(packed) {
 			m.Headers[name] = value(name, values)
 		}
 	}
@@ -106,6 +123,9 @@ func value(name string, values []string) any {
 
 // capture reads the capture that a message carries, if it was made for queue.
 func capture(h nats.Header, queue string) (*broker.Capture, error) {
+	if _, ok := h[broker.HeaderVersion]; !ok {
+		return nil, nil
+	}
 	return broker.ReadCapture(func(name string) (any, bool) {
 		v, ok := h[name]
 		if !ok || len(v) == 0 {
@@ -120,9 +140,16 @@ func capture(h nats.Header, queue string) (*broker.Capture, error) {
 func carried(h nats.Header, want func(name string) bool) nats.Header {
 	out := make(nats.Header, len(h)+24)
 	for name, values := range h {
-		if !strings.HasPrefix(name, serverPrefix) && !strings.HasPrefix(name, ownPrefix) && want(name) {
+		switch {
+		case strings.HasPrefix(name, serverPrefix), strings.HasPrefix(name, ownPrefix), !want(name):
+		case writable(name, values):
 			out[name] = values
+		default:
+			out[headerPacked] = append(out[headerPacked], pack(name, values)...)
 		}
+	}
+	if packed := h[headerPacked]; packed != nil {
+		out[headerPacked] = append(out[headerPacked], packed...)
 	}
 	if id := producerID(h); id != "" && first(out, headerMessageID) == "" {
 		out[headerMessageID] = []string{id}

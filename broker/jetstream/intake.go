@@ -15,6 +15,22 @@ type intake struct {
 	sent     int // unsettled deliveries of this round
 	asking   int // what the pull that is under way may still bring
 	buffer   []*delivery
+
+	unread chan struct{} // has a token after something came that may be read
+	room   chan struct{} // has a token after more became free to ask for
+	pulled chan struct{} // has a token after a pull has brought all
+}
+
+func newIntake() intake {
+	return intake{unread: make(chan struct{}, 1), room: make(chan struct{}, 1), pulled: make(chan struct{}, 1)}
+}
+
+// signal puts a token where there is none.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }
 
 func (s *session) Consume(_ context.Context, prefetch int) error {
@@ -30,7 +46,7 @@ func (s *session) Consume(_ context.Context, prefetch int) error {
 	}
 	s.prefetch, s.sent = prefetch, 0
 	s.round++
-	s.wake()
+	signal(s.room)
 	return nil
 }
 
@@ -39,22 +55,15 @@ func (s *session) Consume(_ context.Context, prefetch int) error {
 // bring a message, which would then be charged for nothing.
 func (s *session) Pause(ctx context.Context) error {
 	s.mu.Lock()
-	if s.prefetch > 0 {
-		s.prefetch = 0
-		s.wake()
-	}
+	s.prefetch = 0
+	signal(s.unread) // whoever receives is to see that it is paused
 	s.mu.Unlock()
 	return s.await(ctx, func() bool { return s.err == nil && s.asking == 0 })
 }
 
 func (s *session) Receive(ctx context.Context) (broker.Delivery, error) {
 	for {
-		s.mu.Lock()
-		d, err, changed := s.take(), s.err, s.changed
-		if err == nil && d == nil && s.prefetch == 0 && s.asking == 0 {
-			err = broker.ErrPaused
-		}
-		s.mu.Unlock()
+		d, err := s.next()
 		switch {
 		case err != nil:
 			return nil, err
@@ -62,7 +71,8 @@ func (s *session) Receive(ctx context.Context) (broker.Delivery, error) {
 			return d, nil
 		}
 		select {
-		case <-changed:
+		case <-s.unread:
+		case <-s.done:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -70,33 +80,49 @@ func (s *session) Receive(ctx context.Context) (broker.Delivery, error) {
 }
 
 func (s *session) TryReceive() (broker.Delivery, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if d := s.take(); d != nil && s.err == nil {
+	if d, err := s.next(); d != nil && err == nil {
 		return d, true
 	}
 	return nil, false
 }
 
-// take takes the oldest unread delivery, or nil. The lock is held.
-func (s *session) take() *delivery {
-	if s.err != nil || len(s.buffer) == 0 {
-		return nil
+// next takes the oldest unread delivery, or nil.
+func (s *session) next() (*delivery, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.err != nil:
+		return nil, s.err
+	case len(s.buffer) == 0 && s.prefetch == 0 && s.asking == 0:
+		signal(s.unread) // for the next who asks
+		return nil, broker.ErrPaused
+	case len(s.buffer) == 0:
+		return nil, nil
 	}
 	d := s.buffer[0]
 	s.buffer[0] = nil
 	s.buffer = s.buffer[1:]
-	if len(s.buffer) == 0 {
-		s.wake() // more may be asked for
+	if len(s.buffer) > 0 {
+		signal(s.unread) // others may be waiting too
 	}
-	return d
+	return d, nil
+}
+
+// offer tells the puller that there is something to ask for. The lock is held.
+func (s *session) offer() {
+	if n := s.wanted(); s.asking == 0 && (n == 1 || s.worthwhile(n)) {
+		signal(s.room)
+	}
 }
 
 // arrive takes in what a pull brought, and counts it.
 func (s *session) arrive(d *delivery) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asking--
+	s.asking = max(s.asking-1, 0) // a server that sends more must not make a pause wait for ever
+	if s.asking == 0 {
+		signal(s.pulled)
+	}
 	if s.err != nil {
 		d.state = stateSettled
 		return
@@ -105,29 +131,39 @@ func (s *session) arrive(d *delivery) {
 	s.sent++
 	s.open[d] = struct{}{}
 	s.buffer = append(s.buffer, d)
-	s.wake()
+	signal(s.unread)
 }
 
-// wanted is how many messages to ask for now. To ask for each by itself would
-// cost a request per message: half the prefetch must be free, or nothing left
-// unread. The lock is held.
+// wanted is how many messages may be asked for. The lock is held.
 func (s *session) wanted() int {
-	free := s.prefetch - s.sent
-	if s.prefetch == 0 || free < 1 {
+	if s.prefetch == 0 {
 		return 0
 	}
-	if len(s.buffer) > 0 && free < (s.prefetch+1)/2 {
-		return 0
-	}
-	return free
+	return max(s.prefetch-s.sent, 0)
 }
 
-// forget counts a delivery out. The lock is held.
+// worthwhile reports whether n messages deserve a request: a quarter of the
+// prefetch, or any when nothing is in hand. The lock is held.
+func (s *session) worthwhile(n int) bool {
+	return n > 0 && (n >= (s.prefetch+3)/4 || len(s.open) <= s.handed)
+}
+
+// told counts a delivery out of the prefetch: the server was told of its fate.
+// The lock is held.
+func (s *session) told(d *delivery) {
+	if d.state != stateTold {
+		d.state = stateTold
+		if d.round == s.round && s.sent > 0 {
+			s.sent--
+		}
+		s.offer()
+	}
+}
+
+// forget counts a delivery out of the session. The lock is held.
 func (s *session) forget(d *delivery) {
+	s.told(d)
 	d.state = stateSettled
 	delete(s.open, d)
-	if d.round == s.round && s.sent > 0 {
-		s.sent--
-	}
 	s.wake()
 }

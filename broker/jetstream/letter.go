@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +17,9 @@ const (
 	// maxText is the most bytes of an error text on a copy.
 	maxText = 2 << 10
 
+	// maxHeaders is the most bytes of headers that JetStream stores.
+	maxHeaders = math.MaxUint16
+
 	headerLine  = len("NATS/1.0\r\n") + len("\r\n")
 	headerExtra = len(": ") + len("\r\n")
 )
@@ -24,21 +28,27 @@ const (
 type letter = *nats.Msg
 
 // captured makes a copy with a capture for subject. What a server takes in one
-// message is body and headers together: texts are cut to what is free, and a
-// copy that has no room for the capture's counts is refused, so that its
-// original stays.
+// message is body and headers together, and JetStream takes 64 KiB of headers:
+// texts are cut to what is free, and a copy that has no room for the capture's
+// counts is refused, so that its original stays.
 func captured(subject string, h nats.Header, body []byte, c *broker.Capture, limit int64) (letter, error) {
 	out := carried(h, replacing)
 	lean := *c
 	lean.Error, lean.Cause = "", ""
 	lean.Each(func(name string, v any) { out[name] = []string{text(v)} })
-	free := int(limit) - headersSize(out) - len(body) - slack
-	setText(out, broker.HeaderError, c.Error, &free)
-	setText(out, broker.HeaderCause, c.Cause, &free)
-	if free < 0 {
+	size := headersSize(out) + slack
+	free, most := int(limit)-size-len(body), maxHeaders-size
+	switch {
+	case most < 0:
+		return nil, fmt.Errorf("jetstream: the headers of the message and its capture have %d bytes more than the %d that JetStream takes: %w",
+			-most, maxHeaders, broker.ErrRefused)
+	case free < 0:
 		return nil, fmt.Errorf("jetstream: the message has %d bytes and its capture %d more than the server's max_payload of %d leaves: %w; raise max_payload",
 			len(body), -free, limit, broker.ErrRefused)
 	}
+	free = min(free, most)
+	setText(out, broker.HeaderError, c.Error, &free)
+	setText(out, broker.HeaderCause, c.Cause, &free)
 	return &nats.Msg{Subject: subject, Header: out, Data: body}, nil
 }
 

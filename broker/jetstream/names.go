@@ -62,9 +62,3 @@ func (n names) wait(s source, kind, id string) string {
 
 func (n names) workSubjects() []string   { return []string{n.ns + ".wait.>", n.ns + ".back.>"} }
 func (n names) parkedSubjects() []string { return []string{n.ns + ".parked.>"} }
-
-// heldBefore reports whether a message that the server moved here waited in
-// the hold at subject.
-func (n names) heldBefore(s source, scheduler string) bool {
-	return strings.HasPrefix(scheduler, n.wait(s, waitHold, ""))
-}

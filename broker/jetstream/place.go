@@ -28,10 +28,10 @@ const (
 // parsePlace reads the name of a place: of a queue, or of what belongs to one.
 func parsePlace(name string) (place, bool) {
 	p := place{kind: placeSource}
-	for suffix, kind := range map[string]placeKind{parkedSuffix: placeParked, holdSuffix: placeHold} {
-		if rest, ok := strings.CutSuffix(name, suffix); ok {
-			name, p.kind = rest, kind
-		}
+	if queue, ok := strings.CutSuffix(name, parkedSuffix); ok {
+		name, p.kind = queue, placeParked
+	} else if queue, ok := strings.CutSuffix(name, holdSuffix); ok {
+		name, p.kind = queue, placeHold
 	}
 	s, err := parseSource(name)
 	p.source = s
@@ -53,7 +53,7 @@ func (p place) subject(n names) (subject, stream string) {
 }
 
 // takes refuses a copy for a place where nobody would find it.
-func (p place) takes(ctx context.Context, n names, c *conn) error {
+func (p place) takes(ctx context.Context, b *Broker, c *conn) error {
 	if p.kind == placeHold {
 		return unsupported("a copy into a hold")
 	}
@@ -64,7 +64,39 @@ func (p place) takes(ctx context.Context, n names, c *conn) error {
 	if err != nil || p.kind != placeSource {
 		return err
 	}
-	return c.ensure(ctx, n, f, 1)
+	return c.ensure(ctx, b.names, f, b.conf.Replicas)
+}
+
+// keepsSubject refuses a copy for a stream that would not keep it. A stream
+// with interest retention confirms what no consumer of it wants, and drops it.
+func (c *conn) keepsSubject(ctx context.Context, name, subject string) error {
+	stream, err := c.stream(ctx, name)
+	switch {
+	case errors.Is(err, broker.ErrMissing):
+		return fmt.Errorf("jetstream: there is no stream %s: %w", name, broker.ErrUnrouted)
+	case err != nil:
+		return err
+	case stream.CachedInfo().Config.Retention != jetstream.InterestPolicy:
+		return nil
+	}
+	wanted, err := request(ctx, c, "consumers of "+name, "CONSUMER.LIST."+name, func(ctx context.Context) (wanted bool, err error) {
+		list := stream.ListConsumers(ctx)
+		for info := range list.Info() {
+			wanted = wanted || wants(info.Config, subject)
+		}
+		return wanted, list.Err()
+	})
+	if err == nil && !wanted {
+		err = fmt.Errorf("jetstream: no consumer of stream %s takes %s, and the stream keeps nothing else: %w", name, subject, broker.ErrUnrouted)
+	}
+	return err
+}
+
+func wants(cfg jetstream.ConsumerConfig, subject string) bool {
+	if cfg.FilterSubject == "" && len(cfg.FilterSubjects) == 0 {
+		return true
+	}
+	return matchesAny(append(cfg.FilterSubjects, cfg.FilterSubject), subject)
 }
 
 // shelf is a run of messages in one stream: those of some subjects, from one

@@ -10,7 +10,10 @@ import (
 	"github.com/holdfast-mq/holdfast/broker"
 )
 
-// Publish implements [broker.Publisher].
+// Publish implements [broker.Publisher]. It asks first whether the target is
+// there. To a stream, m.ID is the message's id as a producer gives it, by which
+// the stream drops duplicates; the stream behind a queue is that of other
+// queues, too, and drops none.
 func (b *Broker) Publish(ctx context.Context, target broker.Target, m *broker.Message) error {
 	c, err := b.connection(ctx)
 	if err != nil {
@@ -21,20 +24,25 @@ func (b *Broker) Publish(ctx context.Context, target broker.Target, m *broker.Me
 	if err != nil {
 		return err
 	}
-	if m.ID != "" {
+	switch {
+	case m.ID == "":
+	case target.Queue == "":
 		out.Header[headerNatsID] = []string{m.ID}
+	default:
+		out.Header[headerMessageID] = []string{m.ID}
 	}
 	return c.publish(ctx, out, stream)
 }
 
 // address proves that a target is there and routes m to it.
 func (b *Broker) address(ctx context.Context, c *conn, m letter, target broker.Target) (stream string, err error) {
-	if p, ok := parsePlace(target.Queue); ok {
-		if err := p.takes(ctx, b.names, c); err != nil {
-			return "", err
-		}
+	if stream, err = b.route(m, target); err != nil {
+		return "", err
 	}
-	return b.route(m, target)
+	if p, ok := parsePlace(target.Queue); ok {
+		return stream, p.takes(ctx, b, c)
+	}
+	return stream, c.keepsSubject(ctx, stream, target.Key)
 }
 
 // route sets where a message goes, to one queue alone or to a subject as a

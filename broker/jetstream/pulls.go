@@ -1,9 +1,7 @@
 package jetstream
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -27,18 +25,9 @@ const (
 	// silence is how long past its time the end of a pull may be missing.
 	silence = 5 * time.Second
 
-	// breath is the pause after a pull that ended in a way that may repeat.
-	breath = 100 * time.Millisecond
-)
-
-// The statuses by which a server ends a pull.
-const (
-	statusIdle       = "100" // it goes on
-	statusBadRequest = "400"
-	statusNone       = "404" // nothing is there, and it was not to wait
-	statusTimeout    = "408"
-	statusConflict   = "409" // in words: what happened to the consumer
-	statusNobody     = "503" // there is no such consumer, or no JetStream
+	// gather is how long a few free places wait for more of them: a request for
+	// each message would cost more than the message.
+	gather = 2 * time.Millisecond
 )
 
 // pulls asks for messages, one request at a time: so what is asked for and
@@ -49,17 +38,10 @@ type pulls struct {
 	session *session
 	subs    [flows]*nats.Subscription
 	prefix  string
+	held    string // begins the subjects of this source's hold
 	number  uint64
 	ended   chan pullEnd
 	stop    chan struct{}
-}
-
-// pullEnd is how a pull ended before it had brought all that it asked for; or,
-// without a status, that it has brought a message.
-type pullEnd struct {
-	number uint64 // of the pull that a status is about
-	status string
-	words  string
 }
 
 // pull is the request of the client protocol.
@@ -70,7 +52,10 @@ type pull struct {
 }
 
 func newPulls(s *session) (*pulls, error) {
-	p := &pulls{session: s, prefix: s.conn.nc.NewInbox() + ".", ended: make(chan pullEnd, 16), stop: make(chan struct{})}
+	p := &pulls{
+		session: s, prefix: s.conn.nc.NewInbox() + ".", held: s.names().wait(s.source.source, waitHold, ""),
+		ended: make(chan pullEnd, 16), stop: make(chan struct{}),
+	}
 	for from := range flows {
 		sub, err := s.conn.nc.Subscribe(p.inbox(from, "*"), func(m *nats.Msg) { p.arrived(from, m) })
 		if err != nil {
@@ -106,19 +91,21 @@ func (p *pulls) arrived(from flow, m *nats.Msg) {
 		}
 		return
 	}
+	if left := first(m.Header, headerMsgSize); len(m.Data) == 0 && left != "" && left != "0" && !p.whole(m) {
+		return
+	}
 	d, err := newDelivery(p.session, m, from)
 	if err != nil {
 		p.session.notify(broker.NoticeWarning, fmt.Sprintf("jetstream: a delivery cannot be read and is left to the server: %v", err))
 		return
 	}
-	if p.session.names().heldBefore(p.session.source.source, first(m.Header, headerScheduler)) && d.facts.Capture != nil && !d.facts.Redelivered {
+	if from == flowBack && d.facts.Capture != nil && !d.facts.Redelivered && strings.HasPrefix(first(m.Header, headerScheduler), p.held) {
 		p.session.notify(broker.NoticeReturned, d.facts.Capture.ID)
 	}
 	p.session.arrive(d)
-	p.over(pullEnd{})
 }
 
-// over passes on that something arrived for a pull, or ended it.
+// over passes on that the server has ended a pull.
 func (p *pulls) over(e pullEnd) {
 	select {
 	case p.ended <- e:
@@ -128,138 +115,131 @@ func (p *pulls) over(e pullEnd) {
 
 // run pulls for as long as the session lives and has room.
 func (p *pulls) run() {
-	s := p.session
-	var lastBack time.Time
-	for s.await(context.Background(), func() bool { return s.wanted() > 0 }) == nil {
-		if time.Since(lastBack) >= backEvery {
-			lastBack = time.Now()
+	var looked time.Time // for what has come back
+	for p.awaitRoom() {
+		back := 0
+		if time.Since(looked) >= backEvery {
+			looked = time.Now()
 			n, err := p.pull(flowBack, pull{NoWait: true})
-			if n > 0 {
-				lastBack = time.Time{} // there may be more
-			}
 			if err != nil {
-				s.end(err)
+				p.session.end(err)
 				return
 			}
+			back = n
 		}
-		if _, err := p.pull(flowSource, pull{Expires: pullFor}); err != nil {
-			s.end(err)
+		ask := pull{Expires: pullFor}
+		if back > 0 { // there may be more, which shall not wait behind a silent source
+			looked, ask = time.Time{}, pull{NoWait: true}
+		}
+		if _, err := p.pull(flowSource, ask); err != nil {
+			p.session.end(err)
 			return
 		}
 	}
 }
 
-// pull makes one request, for as much as is wanted now, and waits for its end.
-func (p *pulls) pull(from flow, request pull) (n int, err error) {
+// awaitRoom waits until there is enough to ask for, or a little for a moment,
+// and reports whether the session lives.
+func (p *pulls) awaitRoom() bool {
 	s := p.session
-	s.mu.Lock()
-	request.Batch = s.wanted()
-	if limit := s.source.maxBatch; from == flowSource && limit > 0 {
-		request.Batch = min(request.Batch, limit)
+	var moment <-chan time.Time
+	for {
+		s.mu.Lock()
+		wanted, over := s.wanted(), s.err != nil
+		enough := s.worthwhile(wanted)
+		s.mu.Unlock()
+		switch {
+		case over || enough:
+			return !over
+		case wanted > 0 && moment == nil:
+			moment = time.After(gather)
+		}
+		select {
+		case <-s.room:
+		case <-moment:
+			return true
+		case <-p.stop:
+			return false
+		}
 	}
-	s.asking = request.Batch
-	s.mu.Unlock()
+}
+
+// pull makes one request, for as much as is wanted now, waits for its end and
+// returns how much it brought.
+func (p *pulls) pull(from flow, request pull) (n int, err error) {
+	request = p.begin(from, request)
 	if request.Batch == 0 {
 		return 0, nil
 	}
-	defer p.finish()
-	if limit := s.source.maxExpires; from == flowSource && limit > 0 {
-		request.Expires = min(request.Expires, limit)
-	}
-	p.number++
 	body, err := json.Marshal(request)
-	if err != nil {
-		return 0, err
+	if err == nil {
+		p.number++
+		err = p.session.conn.nc.PublishRequest(p.subject(from), p.inbox(from, strconv.FormatUint(p.number, 10)), body)
 	}
-	subject := p.subject(from)
-	if err := s.conn.nc.PublishRequest(subject, p.inbox(from, strconv.FormatUint(p.number, 10)), body); err != nil {
-		return 0, classify("ask for messages", err)
+	if err == nil {
+		err = p.await(from, request.Expires)
 	}
-	return p.await(from, request)
+	return request.Batch - p.finish(), classify("ask for messages", err)
+}
+
+// begin settles how much a request asks for, and for how long.
+func (p *pulls) begin(from flow, request pull) pull {
+	s := p.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	request.Batch = s.wanted()
+	if from == flowSource && s.source.maxBatch > 0 {
+		request.Batch = min(request.Batch, s.source.maxBatch)
+	}
+	if from == flowSource && s.source.maxExpires > 0 {
+		request.Expires = min(request.Expires, s.source.maxExpires)
+	}
+	s.asking = request.Batch
+	select {
+	case <-s.pulled: // of an earlier one
+	default:
+	}
+	return request
 }
 
 func (p *pulls) subject(from flow) string {
 	s := p.session
-	stream, consumer := s.source.stream, s.source.consumer
 	if from == flowBack {
-		stream, consumer = s.names().workStream(), s.source.backConsumer()
+		return nextSubject(source{s.names().workStream(), s.source.backConsumer()})
 	}
-	return "$JS.API.CONSUMER.MSG.NEXT." + stream + "." + consumer
+	return nextSubject(s.source.source)
 }
 
-// finish says that nothing is under way any more.
-func (p *pulls) finish() {
+// finish says that nothing is under way any more, and returns what is missing.
+func (p *pulls) finish() (missing int) {
 	s := p.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	missing = s.asking
 	s.asking = 0
 	s.wake()
+	if s.prefetch == 0 {
+		signal(s.unread) // whoever receives is to see that it is paused
+	}
+	return missing
 }
 
 // await waits until the pull has brought all, or the server has ended it.
-func (p *pulls) await(from flow, request pull) (n int, err error) {
-	quiet := time.NewTimer(request.Expires + silence)
+func (p *pulls) await(from flow, expires time.Duration) error {
+	quiet := time.NewTimer(expires + silence)
 	defer quiet.Stop()
-	for n < request.Batch {
+	for {
 		select {
+		case <-p.session.pulled:
+			return nil
 		case e := <-p.ended:
-			switch {
-			case e.status == "":
-				n++
-			case e.number != p.number || e.status == statusIdle:
-			default:
-				return n, p.judge(from, e)
+			if e.number == p.number && e.status != statusIdle {
+				return p.judge(from, e)
 			}
 		case <-quiet.C:
-			return n, fmt.Errorf("jetstream: the server does not answer a pull request: %w", broker.ErrUnreachable)
+			return fmt.Errorf("jetstream: the server does not answer a pull request: %w", broker.ErrUnreachable)
 		case <-p.stop:
-			return n, nil
+			return nil
 		}
-	}
-	return n, nil
-}
-
-// judge says whether the session can go on after a pull that ended so.
-func (p *pulls) judge(from flow, e pullEnd) error {
-	words := strings.ToLower(e.words)
-	switch {
-	case e.status == statusNone, e.status == statusTimeout:
-		return nil
-	case e.status == statusBadRequest:
-		return fmt.Errorf("jetstream: pull: %w: %s", broker.ErrConfig, e.words)
-	case e.status == statusConflict && strings.Contains(words, "deleted"):
-		return fmt.Errorf("jetstream: consumer %v was deleted: %w", p.session.source.source, broker.ErrDetached)
-	case e.status == statusConflict && (strings.Contains(words, "push based") || strings.Contains(words, "shutdown")):
-		return fmt.Errorf("jetstream: consumer %v: %s: %w", p.session.source.source, e.words, broker.ErrDetached)
-	case e.status == statusNobody:
-		return p.missing(from)
-	}
-	// A leader that changes, too many requests of others: it passes.
-	p.rest()
-	return nil
-}
-
-// missing finds out why nobody answers a pull.
-func (p *pulls) missing(from flow) error {
-	ctx, cancel := context.WithTimeout(context.Background(), p.session.conn.call)
-	defer cancel()
-	err := p.session.Probe(ctx)
-	if err == nil && from == flowBack {
-		_, err = p.session.conn.backConfigOf(ctx, p.session.names(), p.session.source.source)
-	}
-	switch {
-	case errors.Is(err, broker.ErrMissing), errors.Is(err, broker.ErrDetached):
-		return fmt.Errorf("%w: %w", broker.ErrDetached, err)
-	case err != nil:
-		return err
-	}
-	p.rest()
-	return nil
-}
-
-func (p *pulls) rest() {
-	select {
-	case <-time.After(breath):
-	case <-p.stop:
 	}
 }

@@ -28,33 +28,32 @@ type session struct {
 	done   chan struct{}
 	closed sync.WaitGroup // the session's goroutines
 
-	mu      sync.Mutex
-	changed chan struct{} // closed and made anew when something below changes
-	err     error
+	mu  sync.Mutex
+	err error
 	intake
-	open   map[*delivery]struct{}
-	handed int // settlements under way
+	open    map[*delivery]struct{}
+	handed  int           // settlements under way
+	changed chan struct{} // made by whoever waits for a change, and closed by the next
 }
 
 var _ broker.Session = (*session)(nil)
 
-func newSession(b *Broker, c *conn, sub broker.Subscription, f found) (*session, error) {
+func newSession(ctx context.Context, b *Broker, c *conn, sub broker.Subscription, f found) (*session, error) {
 	s := &session{
-		broker: b, conn: c, sub: sub, source: f, done: make(chan struct{}), changed: make(chan struct{}),
-		open: map[*delivery]struct{}{}, advised: make(chan uint64),
+		broker: b, conn: c, sub: sub, source: f, done: make(chan struct{}),
+		intake: newIntake(), open: map[*delivery]struct{}{}, advised: make(chan uint64),
 	}
 	for i := range s.acks {
-		s.acks[i] = &acker{session: s}
+		s.acks[i] = newAcker(s)
 	}
 	var err error
 	if s.pulls, err = newPulls(s); err != nil {
 		return nil, classify("subscribe", err)
 	}
 	if f.maxDeliver > 0 {
-		s.closed.Go(s.takeOnExceeded)
-		s.advice, err = c.nc.Subscribe(exceededSubject(f.source), s.exceeded)
-		if err != nil {
-			return nil, classify("subscribe to advisories", err)
+		if err := s.hearExceeded(ctx); err != nil {
+			s.end(err)
+			return nil, err
 		}
 	}
 	s.closed.Go(s.watch)
@@ -87,10 +86,13 @@ func (s *session) Err() error {
 	return s.err
 }
 
-// wake tells whoever waits for a change to look again. The lock is held.
+// wake tells whoever waits for a change to look again. The lock is held. A
+// message passes here several times: where nobody waits it costs nothing.
 func (s *session) wake() {
-	close(s.changed)
-	s.changed = make(chan struct{})
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
 }
 
 // await waits until ok, which is called with the lock held, or until the
@@ -98,6 +100,9 @@ func (s *session) wake() {
 func (s *session) await(ctx context.Context, ok func() bool) error {
 	for {
 		s.mu.Lock()
+		if s.changed == nil {
+			s.changed = make(chan struct{})
+		}
 		met, err, changed := ok(), s.err, s.changed
 		s.mu.Unlock()
 		switch {
@@ -197,7 +202,7 @@ func (s *session) end(reason error) {
 	s.mu.Unlock()
 	lost := s.abandon()
 	if !errors.Is(reason, broker.ErrClosed) {
-		s.broker.lose(s.source.source, lost)
+		s.broker.lose(lost)
 	}
 	s.pulls.end()
 	if s.advice != nil {
@@ -213,9 +218,10 @@ func (s *session) notify(kind broker.NoticeKind, text string) {
 }
 
 // keepAlive tells the server that deliveries are still worked on, well before
-// its ack wait ends, for those that wait in hand as for those that run.
+// its ack wait ends, for those that wait in hand as for those that run: three
+// eighths of it pass at most, and the rest is for a machine that is busy.
 func (s *session) keepAlive() {
-	tick := time.NewTicker(max(s.source.ackWait/4, 10*time.Millisecond))
+	tick := time.NewTicker(max(s.source.ackWait/8, 10*time.Millisecond))
 	defer tick.Stop()
 	for {
 		select {
@@ -233,7 +239,7 @@ func (s *session) due(now time.Time) (replies []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for d := range s.open {
-		if now.Sub(d.touched) >= s.source.ackWait/3 {
+		if now.Sub(d.touched) >= s.source.ackWait/4 {
 			d.touched = now
 			replies = append(replies, d.raw.Reply)
 		}

@@ -150,7 +150,7 @@ func stored(answer *nats.Msg, stream string, err error) error {
 	switch {
 	case errors.Is(err, errNobody):
 		return fmt.Errorf("jetstream: no stream takes the copy, %s is gone: %w", stream, broker.ErrUnrouted)
-	case errors.Is(err, broker.ErrPermission), errors.Is(err, nats.ErrMaxPayload), errors.Is(err, nats.ErrHeadersNotSupported):
+	case errors.Is(err, broker.ErrPermission), isAny(err, nats.ErrMaxPayload, nats.ErrBadHeaderMsg, nats.ErrHeadersNotSupported, nats.ErrBadSubject):
 		return fmt.Errorf("jetstream: the copy was not sent: %w: %w", broker.ErrRefused, err)
 	case err != nil:
 		return fmt.Errorf("jetstream: the copy has no PubAck: %w: %w", broker.ErrUnknown, err)

@@ -10,12 +10,10 @@ import (
 	"github.com/holdfast-mq/holdfast/broker"
 )
 
-func (c *conn) stream(ctx context.Context, name string) (stream jetstream.Stream, err error) {
-	err = c.request(ctx, "stream "+name, "STREAM.INFO."+name, func(ctx context.Context) error {
-		stream, err = c.js.Stream(ctx, name)
-		return err
+func (c *conn) stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	return request(ctx, c, "stream "+name, "STREAM.INFO."+name, func(ctx context.Context) (jetstream.Stream, error) {
+		return c.js.Stream(ctx, name)
 	})
-	return stream, err
 }
 
 // undelivered is what a consumer has not handed out yet. What it has handed
@@ -40,15 +38,15 @@ func (c *conn) undelivered(ctx context.Context, s source) (*shelf, error) {
 	return run, nil
 }
 
-func (c *conn) consumerInfo(ctx context.Context, s source) (info *jetstream.ConsumerInfo, err error) {
-	err = c.request(ctx, "consumer "+s.String(), "CONSUMER.INFO."+s.stream+"."+s.consumer, func(ctx context.Context) error {
+func (c *conn) consumerInfo(ctx context.Context, s source) (*jetstream.ConsumerInfo, error) {
+	subject := "CONSUMER.INFO." + s.stream + "." + s.consumer
+	return request(ctx, c, "consumer "+s.String(), subject, func(ctx context.Context) (*jetstream.ConsumerInfo, error) {
 		consumer, err := c.js.Consumer(ctx, s.stream, s.consumer)
-		if err == nil {
-			info = consumer.CachedInfo()
+		if err != nil {
+			return nil, err
 		}
-		return err
+		return consumer.CachedInfo(), nil
 	})
-	return info, err
 }
 
 // next returns the first message of the shelf after a sequence, or nil.
@@ -74,38 +72,37 @@ func (r *shelf) next(ctx context.Context, after uint64) (*jetstream.RawStreamMsg
 }
 
 // get reads the first message from seq on that the filter lets through.
-func (r *shelf) get(ctx context.Context, seq uint64) (m *jetstream.RawStreamMsg, err error) {
+func (r *shelf) get(ctx context.Context, seq uint64) (*jetstream.RawStreamMsg, error) {
 	filter := r.filter
 	if filter == "" {
 		filter = ">"
 	}
-	name := r.stream.CachedInfo().Config.Name
-	err = r.conn.request(ctx, "read stream "+name, name, func(ctx context.Context) error {
-		m, err = r.stream.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(filter))
-		return err
-	})
-	return m, err
+	return r.conn.read(ctx, r.name(), readRequest{Sequence: seq, Filter: filter})
 }
+
+func (r *shelf) name() string { return r.stream.CachedInfo().Config.Name }
 
 // remove deletes one message. That it is gone already is as good.
 func (r *shelf) remove(ctx context.Context, seq uint64) error {
-	name := r.stream.CachedInfo().Config.Name
+	name := r.name()
 	if !r.take {
 		return unsupported("to remove a message from stream %s for one of its consumers: consume it", name)
 	}
-	err := r.conn.request(ctx, "delete from stream "+name, "STREAM.MSG.DELETE."+name, func(ctx context.Context) error {
-		return r.stream.DeleteMsg(ctx, seq)
+	_, err := request(ctx, r.conn, "delete from stream "+name, "STREAM.MSG.DELETE."+name, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, r.stream.DeleteMsg(ctx, seq)
 	})
-	if errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) || errors.Is(err, jetstream.ErrMsgNotFound) {
-		_, there := r.get(ctx, seq)
-		if errors.Is(there, jetstream.ErrMsgNotFound) {
-			return nil
-		}
+	if errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) && r.gone(ctx, seq) {
+		return nil
 	}
 	if errors.Is(err, broker.ErrUnreachable) {
 		return errors.Join(broker.ErrUnknown, err)
 	}
 	return err
+}
+
+func (r *shelf) gone(ctx context.Context, seq uint64) bool {
+	_, err := r.conn.read(ctx, r.name(), readRequest{Sequence: seq})
+	return errors.Is(err, jetstream.ErrMsgNotFound)
 }
 
 func matchesAny(filters []string, subject string) bool {

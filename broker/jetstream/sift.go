@@ -50,18 +50,17 @@ func (c *conn) sourceDepth(ctx context.Context, n names, s source) (broker.Depth
 
 // count counts the messages of a shelf in a stream of ours.
 func (r *shelf) count(ctx context.Context) (n int, err error) {
-	name := r.stream.CachedInfo().Config.Name
-	err = r.conn.request(ctx, "count in stream "+name, "STREAM.INFO."+name, func(ctx context.Context) error {
-		info, err := r.stream.Info(ctx, jetstream.WithSubjectFilter(r.filter))
-		if err != nil {
-			return err
-		}
-		for messages := range maps.Values(info.State.Subjects) {
-			n += int(messages)
-		}
-		return nil
+	name := r.name()
+	info, err := request(ctx, r.conn, "count in stream "+name, "STREAM.INFO."+name, func(ctx context.Context) (*jetstream.StreamInfo, error) {
+		return r.stream.Info(ctx, jetstream.WithSubjectFilter(r.filter))
 	})
-	return n, err
+	if err != nil {
+		return 0, err
+	}
+	for messages := range maps.Values(info.State.Subjects) {
+		n += int(messages)
+	}
+	return n, nil
 }
 
 // Sift implements [broker.Sifter]. Looking costs nothing and changes nothing:
@@ -103,7 +102,7 @@ type sift struct {
 	pick   func(context.Context, *broker.Stored) (broker.Action, error)
 	sum    broker.Sifted
 
-	proven   string // the last queue that was there, and when
+	proven   broker.Target // the last target that was there, and when
 	provenAt time.Time
 }
 
@@ -194,27 +193,43 @@ func (s *sift) copy(ctx context.Context, run *shelf, raw *jetstream.RawStreamMsg
 		route(m.Header, from.Exchange, from.Key)
 	}
 	once(m, stream, s.copyID(run, raw, m.Subject))
-	if err := s.conn.publish(ctx, m, stream); err != nil {
+	if s.place == placeHold && stream == run.name() {
+		inPlaceOf(m, raw)
+	}
+	switch err := s.conn.publish(ctx, m, stream); {
+	case s.place == placeHold && a.Target.Queue == s.source.String() && isCode(err, jetstream.JSErrCodeStreamWrongLastSequence):
+		return nil // its time was over meanwhile, and it went where it was to go
+	case err != nil:
 		return err
 	}
 	return run.remove(ctx, raw.Sequence)
 }
 
+// inPlaceOf makes the server store m and remove the scheduled message in one
+// step, and only if that is still there: so the end of a hold that is due and
+// the one that a person asks for are one copy, but for the moment in which the
+// server has the one in hand already.
+func inPlaceOf(m letter, scheduled *jetstream.RawStreamMsg) {
+	m.Header[headerScheduler] = []string{scheduled.Subject}
+	m.Header[headerScheduleNext] = []string{"purge"}
+	m.Header[headerExpectSequence] = []string{strconv.FormatUint(scheduled.Sequence, 10)}
+	m.Header[headerExpectSequenceOf] = []string{scheduled.Subject}
+}
+
 // address is the broker's, with its look at the target remembered for a
 // moment: a replay of thousands need not ask thousands of times.
 func (s *sift) address(ctx context.Context, m letter, target broker.Target) (string, error) {
-	if target.Queue != "" && target.Queue == s.proven && time.Since(s.provenAt) < provenFor {
+	if target == s.proven && time.Since(s.provenAt) < provenFor {
 		return s.broker.route(m, target)
 	}
 	stream, err := s.broker.address(ctx, s.conn, m, target)
 	if err == nil {
-		s.proven, s.provenAt = target.Queue, time.Now()
+		s.proven, s.provenAt = target, time.Now()
 	}
 	return stream, err
 }
 
 // copyID lets a copy that is made again after a crash be the same one.
 func (s *sift) copyID(run *shelf, raw *jetstream.RawStreamMsg, subject string) string {
-	return fmt.Sprintf("sift-%s-%d-%s-%s", run.stream.CachedInfo().Config.Name, raw.Sequence,
-		strconv.FormatInt(raw.Time.UnixNano(), 36), subject)
+	return fmt.Sprintf("sift-%s-%d-%s-%s", run.name(), raw.Sequence, strconv.FormatInt(raw.Time.UnixNano(), 36), subject)
 }

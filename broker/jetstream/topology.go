@@ -28,19 +28,14 @@ type found struct {
 // find reads the source and refuses one that cannot be consumed without loss.
 // It changes nothing.
 func (c *conn) find(ctx context.Context, s source) (found, error) {
-	var info *jetstream.ConsumerInfo
 	asked := time.Now()
-	err := c.request(ctx, "consumer "+s.String(), "CONSUMER.INFO."+s.stream+"."+s.consumer, func(ctx context.Context) error {
-		consumer, err := c.js.Consumer(ctx, s.stream, s.consumer)
-		if err == nil {
-			info = consumer.CachedInfo()
-		}
-		return err
-	})
-	if err != nil {
-		if errors.Is(err, broker.ErrMissing) {
-			err = fmt.Errorf("%w; its owner makes it, as with: nats consumer add %s %s --pull --ack explicit", err, s.stream, s.consumer)
-		}
+	info, err := c.consumerInfo(ctx, s)
+	switch {
+	case errors.Is(err, broker.ErrMissing):
+		return found{}, fmt.Errorf("%w; its owner makes it, as with: nats consumer add %s %s --pull --ack explicit", err, s.stream, s.consumer)
+	case errors.Is(err, jetstream.ErrNotPullConsumer):
+		return found{}, fmt.Errorf("%w; make a pull consumer", err)
+	case err != nil:
 		return found{}, err
 	}
 	if err := usable(s, info.Config); err != nil {
@@ -55,8 +50,6 @@ func usable(s source, cfg jetstream.ConsumerConfig) error {
 		return fmt.Errorf("jetstream: consumer %v %s: %w", s, what, broker.ErrMismatch)
 	}
 	switch {
-	case cfg.DeliverSubject != "":
-		return refuse("is a push consumer; make a pull consumer")
 	case cfg.AckPolicy != jetstream.AckExplicitPolicy:
 		return refuse("does not acknowledge each message by itself; it needs the ack policy explicit")
 	case cfg.HeadersOnly:
@@ -142,16 +135,10 @@ func parkedStream(n names, replicas int) jetstream.StreamConfig {
 func (c *conn) ensureStream(ctx context.Context, want jetstream.StreamConfig) error {
 	have, err := c.streamConfig(ctx, want.Name)
 	if errors.Is(err, broker.ErrMissing) {
-		err = c.request(ctx, "make stream "+want.Name, "STREAM.CREATE."+want.Name, func(ctx context.Context) error {
-			_, err := c.js.CreateStream(ctx, want)
-			if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-				err = nil // made by somebody else meanwhile, and looked at below
-			}
+		if err := c.makeStream(ctx, want); err != nil {
 			return err
-		})
-		if err == nil {
-			have, err = c.streamConfig(ctx, want.Name)
 		}
+		have, err = c.streamConfig(ctx, want.Name)
 	}
 	if err != nil {
 		return err
@@ -159,15 +146,22 @@ func (c *conn) ensureStream(ctx context.Context, want jetstream.StreamConfig) er
 	return keeps(have, want)
 }
 
-func (c *conn) streamConfig(ctx context.Context, name string) (cfg jetstream.StreamConfig, err error) {
-	err = c.request(ctx, "stream "+name, "STREAM.INFO."+name, func(ctx context.Context) error {
-		stream, err := c.js.Stream(ctx, name)
-		if err == nil {
-			cfg = stream.CachedInfo().Config
-		}
-		return err
+func (c *conn) makeStream(ctx context.Context, want jetstream.StreamConfig) error {
+	_, err := request(ctx, c, "make stream "+want.Name, "STREAM.CREATE."+want.Name, func(ctx context.Context) (jetstream.Stream, error) {
+		return c.js.CreateStream(ctx, want)
 	})
-	return cfg, err
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return nil // made by somebody else meanwhile, and looked at next
+	}
+	return err
+}
+
+func (c *conn) streamConfig(ctx context.Context, name string) (jetstream.StreamConfig, error) {
+	stream, err := c.stream(ctx, name)
+	if err != nil {
+		return jetstream.StreamConfig{}, err
+	}
+	return stream.CachedInfo().Config, nil
 }
 
 // keeps refuses a stream of ours that somebody has set up so that it loses
@@ -178,6 +172,8 @@ func keeps(have, want jetstream.StreamConfig) error {
 			have.Name, what, broker.ErrMismatch)
 	}
 	limited := have.MaxMsgs > 0 || have.MaxBytes > 0 || have.MaxMsgsPerSubject > 0
+	// A limit per subject drops the oldest even so, unless this is set, too.
+	drops := have.Discard == jetstream.DiscardOld || have.MaxMsgsPerSubject > 0 && !have.DiscardNewPerSubject
 	switch {
 	case !slices.Equal(have.Subjects, want.Subjects):
 		return refuse(fmt.Sprintf("has the subjects %q, not %q", have.Subjects, want.Subjects))
@@ -189,10 +185,12 @@ func keeps(have, want jetstream.StreamConfig) error {
 		return refuse("is in memory")
 	case have.MaxAge > 0:
 		return refuse(fmt.Sprintf("drops messages after %v", have.MaxAge))
-	case limited && have.Discard == jetstream.DiscardOld:
+	case limited && drops:
 		return refuse("has a limit at which it drops the oldest messages")
 	case have.NoAck:
 		return refuse("confirms nothing")
+	case have.SubjectTransform != nil:
+		return refuse("gives messages other subjects")
 	}
 	return nil
 }
@@ -208,29 +206,27 @@ func backConfig(n names, f found) jetstream.ConsumerConfig {
 }
 
 func (c *conn) ensureBack(ctx context.Context, n names, f found) error {
-	want := backConfig(n, f)
-	have, err := c.backConfigOf(ctx, n, f.source)
+	want, at := backConfig(n, f), source{n.workStream(), f.backConsumer()}
+	info, err := c.consumerInfo(ctx, at)
 	switch {
-	case err == nil && have.AckWait == want.AckWait && have.FilterSubject == want.FilterSubject:
+	case err == nil && info.Config.FilterSubject != want.FilterSubject:
+		return fmt.Errorf("jetstream: consumer %v reads %q and not %q, it is another queue's: %w; rename the consumer of one of the two",
+			at, info.Config.FilterSubject, want.FilterSubject, broker.ErrMismatch)
+	case err == nil && asBack(info.Config, want):
 		return nil
 	case err != nil && !errors.Is(err, broker.ErrMissing):
 		return err
 	}
-	subject := "CONSUMER.CREATE." + n.workStream() + "." + want.Durable
-	return c.request(ctx, "make consumer "+want.Durable, subject, func(ctx context.Context) error {
-		_, err := c.js.CreateOrUpdateConsumer(ctx, n.workStream(), want)
-		return err
+	subject := "CONSUMER.CREATE." + at.stream + "." + at.consumer + "." + want.FilterSubject
+	_, err = request(ctx, c, "make consumer "+at.String(), subject, func(ctx context.Context) (jetstream.Consumer, error) {
+		return c.js.CreateOrUpdateConsumer(ctx, at.stream, want)
 	})
+	return err
 }
 
-func (c *conn) backConfigOf(ctx context.Context, n names, s source) (cfg jetstream.ConsumerConfig, err error) {
-	subject := "CONSUMER.INFO." + n.workStream() + "." + s.backConsumer()
-	err = c.request(ctx, "consumer "+s.backConsumer(), subject, func(ctx context.Context) error {
-		consumer, err := c.js.Consumer(ctx, n.workStream(), s.backConsumer())
-		if err == nil {
-			cfg = consumer.CachedInfo().Config
-		}
-		return err
-	})
-	return cfg, err
+// asBack reports whether the consumer that is there does what ours must: what
+// somebody else has set on it could leave messages lying.
+func asBack(have, want jetstream.ConsumerConfig) bool {
+	return have.AckWait == want.AckWait && have.MaxDeliver == want.MaxDeliver && have.MaxAckPending == want.MaxAckPending &&
+		len(have.BackOff) == 0 && !have.HeadersOnly && have.InactiveThreshold == 0 && have.MaxRequestBatch == 0 && have.MaxRequestExpires == 0
 }

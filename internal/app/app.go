@@ -42,7 +42,7 @@ type Broker interface {
 }
 
 // forms are how the URLs begin that [Open] knows.
-const forms = "amqp://, amqps://, nats://, tls://, embedded:DIR"
+const forms = "amqp://, amqps://, nats://, tls://, embedded:DIR, sqs:REGION, gcppubsub:PROJECT, rocketmq://"
 
 // Open opens the broker that cfg names. Only the embedded one is started by
 // it; to the others it connects when they are used.
@@ -58,6 +58,12 @@ func Open(ctx context.Context, cfg Config) (Broker, error) {
 		return openJetStream(ctx, cfg, nil)
 	case "embedded":
 		return openEmbedded(ctx, cfg)
+	case "sqs":
+		return openSQS(ctx, cfg)
+	case "gcppubsub":
+		return openPubSub(ctx, cfg)
+	case "rocketmq":
+		return openRocketMQ(ctx, cfg)
 	default:
 		return nil, fmt.Errorf("%w: a broker URL begins with one of %s, not with %q", broker.ErrConfig, forms, scheme+":")
 	}

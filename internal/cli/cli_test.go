@@ -158,7 +158,7 @@ func TestNoBroker(t *testing.T) {
 	f.env.Getenv = func(string) string { return "" }
 	f.want(f.run("parked", "orders"), exitUsage, "which broker?")
 	f.env.Open = app.Open
-	f.want(f.run("parked", "orders", "--broker", "kafka://u:secret@h"), exitUsage, `amqp://, amqps://, nats://, tls://, embedded:DIR, not with "kafka:"`)
+	f.want(f.run("parked", "orders", "--broker", "kafka://u:secret@h"), exitUsage, `amqp://, amqps://, nats://, tls://, embedded:DIR, sqs:REGION, gcppubsub:PROJECT, rocketmq://, not with "kafka:"`)
 	f.want(f.run("parked", "orders", "--broker", "u:secret@h"), exitUsage, "begins with one of")
 }
 

@@ -118,9 +118,10 @@ func (j *jet) do(t *testing.T, what string, request func(context.Context, natsjs
 	}
 }
 
-// declare makes a stream and its durable consumer. Every second stream is a
-// work queue, where what is acknowledged is gone; in the others it stays.
-func (j *jet) declare(t *testing.T, n int64, keep time.Duration) (queue string) {
+// declare makes a stream and its durable consumer, as change has it. Every
+// second stream is a work queue, where what is acknowledged is gone; in the
+// others it stays.
+func (j *jet) declare(t *testing.T, n int64, change func(*natsjs.ConsumerConfig)) (queue string) {
 	t.Helper()
 	stream := fmt.Sprintf("S%d", n)
 	j.do(t, "make "+stream, func(ctx context.Context, js natsjs.JetStream) error {
@@ -134,17 +135,24 @@ func (j *jet) declare(t *testing.T, n int64, keep time.Duration) (queue string) 
 		if err != nil {
 			return err
 		}
-		_, err = js.CreateConsumer(ctx, stream, natsjs.ConsumerConfig{
-			Durable: "c", AckPolicy: natsjs.AckExplicitPolicy, AckWait: ackWait, MaxDeliver: -1, InactiveThreshold: keep,
-		})
+		cfg := natsjs.ConsumerConfig{Durable: "c", AckPolicy: natsjs.AckExplicitPolicy, AckWait: ackWait, MaxDeliver: -1}
+		change(&cfg)
+		_, err = js.CreateConsumer(ctx, stream, cfg)
 		return err
 	})
 	return stream + "/c"
 }
 
+func usual(*natsjs.ConsumerConfig) {}
+
 func (j *jet) newQueue(t *testing.T) string {
 	t.Helper()
-	queue := j.declare(t, j.names.Add(1), 0)
+	return j.newQueueWith(t, usual)
+}
+
+func (j *jet) newQueueWith(t *testing.T, change func(*natsjs.ConsumerConfig)) string {
+	t.Helper()
+	queue := j.declare(t, j.names.Add(1), change)
 	t.Cleanup(func() { j.deleteQueue(t, queue) })
 	return queue
 }
@@ -153,9 +161,14 @@ func (j *jet) newQueue(t *testing.T) string {
 // it: of its queue nobody can say whether it will still be there.
 func (j *jet) newTransientQueue(t *testing.T) string {
 	t.Helper()
-	queue := j.declare(t, j.names.Add(1), time.Minute)
-	t.Cleanup(func() { j.deleteQueue(t, queue) })
-	return queue
+	return j.newQueueWith(t, func(c *natsjs.ConsumerConfig) { c.InactiveThreshold = time.Minute })
+}
+
+// newLimitedQueue makes a consumer that delivers a message so often and then
+// lets it lie.
+func (j *jet) newLimitedQueue(t *testing.T, limit int) string {
+	t.Helper()
+	return j.newQueueWith(t, func(c *natsjs.ConsumerConfig) { c.MaxDeliver = limit })
 }
 
 func (j *jet) recreateQueue(t *testing.T, queue string) {
@@ -164,7 +177,7 @@ func (j *jet) recreateQueue(t *testing.T, queue string) {
 	if _, err := fmt.Sscanf(queue, "S%d/", &n); err != nil {
 		t.Fatalf("%q is no queue of the suite: %v", queue, err)
 	}
-	j.declare(t, n, 0)
+	j.declare(t, n, usual)
 }
 
 // deleteQueue deletes the stream of a source with all that is in it. All

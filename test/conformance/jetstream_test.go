@@ -30,6 +30,7 @@ func jetEnv(name string, j *jet) brokertest.Env {
 		RecreateQueue:     j.recreateQueue,
 		DeleteQueue:       j.deleteQueue,
 		NewTransientQueue: j.newTransientQueue,
+		NewLimitedQueue:   j.newLimitedQueue,
 		Publish:           j.publish,
 		PublishVia:        j.publishVia,
 		Parked:            func(queue string) string { return queue + parkedSuffix },

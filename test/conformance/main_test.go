@@ -5,14 +5,21 @@ import (
 	"fmt"
 	"os"
 	"testing"
+
+	"github.com/holdfast-mq/holdfast/test/conformance/ledger"
 )
 
 // tableFile names a file that gets the table too. It is for whoever runs many
 // packages at once: go test shows nothing of a package that passes.
 const tableFile = "HOLDFAST_CONFORMANCE"
 
+// found is what docs/conformance.md is compared with, or with -update is written
+// from.
+var found ledger.Run
+
 // TestMain lets several cases run at once, unless told otherwise: they mostly
-// wait, for rungs and for the server. At the end it prints what came of it.
+// wait, for rungs and for the server. At the end it prints what came of it, and
+// compares it with the ledger.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	given := false
@@ -25,7 +32,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "the table:", err)
 		code = max(code, 1)
 	}
-	os.Exit(code)
+	os.Exit(found.End(code))
 }
 
 func show(tb *table, path string) error {

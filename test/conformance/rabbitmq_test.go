@@ -68,6 +68,7 @@ func rabbitEnv(r *rabbit, caps broker.Capabilities) brokertest.Env {
 		Block:        r.block,
 		LargestBody:  4 << 20,
 		Headers:      rabbitHeaders(),
+		Without:      map[string]string{"NewLimitedQueue": "the delivery limit of a queue cannot be read over AMQP"},
 		Slow:         2,
 	}
 }

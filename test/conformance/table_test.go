@@ -36,7 +36,9 @@ func conform(t *testing.T, env brokertest.Env) {
 	if !slices.Contains(configurations, env.Name) {
 		t.Fatalf("the table has no row for %q", env.Name)
 	}
-	results.enter(brokertest.Run(t, env))
+	r := brokertest.Run(t, env)
+	results.enter(r)
+	found.Add(r)
 }
 
 func (tb *table) enter(r brokertest.Result) {

@@ -11,7 +11,10 @@ import (
 	"github.com/holdfast-mq/holdfast/broker"
 	"github.com/holdfast-mq/holdfast/broker/brokertest"
 	driver "github.com/holdfast-mq/holdfast/broker/gcppubsub"
+	"github.com/holdfast-mq/holdfast/test/conformance/ledger"
 )
+
+var found ledger.Run
 
 // TestMain lets several cases run at once, unless told otherwise: they mostly
 // wait. The server is told to take the short ack deadlines of the suite.
@@ -20,10 +23,10 @@ func TestMain(m *testing.M) {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
-		_ = flag.Set("test.parallel", "8")
+		_ = flag.Set("test.parallel", "32")
 	}
 	pstest.SetMinAckDeadline(time.Second)
-	os.Exit(m.Run())
+	os.Exit(found.End(m.Run()))
 }
 
 // kinds are the configurations of sources that the suite runs on.
@@ -41,9 +44,10 @@ func kinds() (all []kind) {
 func TestPubSub(t *testing.T) {
 	for _, k := range kinds() {
 		t.Run(k.String(), func(t *testing.T) {
+			t.Parallel() // each has a server of its own
 			result := brokertest.Run(t, env(newStation(t, k)))
-			t.Logf("%s: %d passed, %d failed, %d not for this broker", k, result.Count(brokertest.Passed),
-				result.Count(brokertest.Failed), result.Count(brokertest.NotForBroker))
+			result.Broker = "pstest"
+			found.Add(result)
 		})
 	}
 }

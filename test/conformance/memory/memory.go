@@ -22,6 +22,7 @@ func Capabilities() broker.Capabilities {
 // Env is the Env of b, whose options leave it these capabilities.
 func Env(name string, b *membroker.Broker, caps broker.Capabilities) brokertest.Env {
 	var names atomic.Int64
+	limits := &limits{}
 	newName := func(kind string) string { return fmt.Sprintf("%s-%d", kind, names.Add(1)) }
 	publish := func(t *testing.T, to broker.Target, m *broker.Message) {
 		t.Helper()
@@ -32,7 +33,7 @@ func Env(name string, b *membroker.Broker, caps broker.Capabilities) brokertest.
 	return brokertest.Env{
 		Name:         name,
 		Capabilities: caps,
-		Open:         func(*testing.T) broker.Broker { return b.Peer() },
+		Open:         func(*testing.T) broker.Broker { return client{b.Peer(), limits} },
 		NewQueue: func(*testing.T) string {
 			queue := newName("queue")
 			b.DeclareQueue(queue)
@@ -43,6 +44,12 @@ func Env(name string, b *membroker.Broker, caps broker.Capabilities) brokertest.
 		NewTransientQueue: func(*testing.T) string {
 			queue := newName("transient")
 			b.DeclareTransientQueue(queue)
+			return queue
+		},
+		NewLimitedQueue: func(_ *testing.T, limit int) string {
+			queue := newName("limited")
+			b.DeclareQueue(queue)
+			limits.set(queue, limit)
 			return queue
 		},
 		Publish: func(t *testing.T, queue string, m *broker.Message) {
@@ -58,7 +65,7 @@ func Env(name string, b *membroker.Broker, caps broker.Capabilities) brokertest.
 		},
 		Parked: membroker.ParkedQueue,
 		Hold:   membroker.HoldQueue,
-		Cut:    func(_ *testing.T, peer broker.Broker) { peer.(*membroker.Broker).Cut() },
+		Cut:    func(_ *testing.T, peer broker.Broker) { peer.(client).Cut() },
 		Restart: func(*testing.T) {
 			b.Stop()
 			b.Start()

@@ -134,6 +134,14 @@ func (c Config) check() error {
 	if c.Namespace != "" && (!validID(c.Namespace) || len(c.Namespace) > maxNamespace) {
 		refuse("Namespace begins with a letter and has at most %d letters, digits, -, _ and ., not %.200q", maxNamespace, c.Namespace)
 	}
+	c.checkTimes(refuse)
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("%w\n%w", broker.ErrConfig, err)
+	}
+	return nil
+}
+
+func (c Config) checkTimes(refuse func(format string, args ...any)) {
 	if c.CallTimeout < time.Millisecond || c.CallTimeout > maxTimeout {
 		refuse("CallTimeout must be 1ms to %v, not %v", maxTimeout, c.CallTimeout)
 	}
@@ -143,8 +151,4 @@ func (c Config) check() error {
 	if c.Retention < minRetention || c.Retention > maxRetention {
 		refuse("Retention must be %v to %v, not %v", minRetention, maxRetention, c.Retention)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("%w\n%w", broker.ErrConfig, err)
-	}
-	return nil
 }

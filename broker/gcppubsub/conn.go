@@ -51,7 +51,7 @@ func dial(conf Config) (*conn, error) {
 		quit()
 		return nil, fmt.Errorf("gcppubsub: connect: %w: %w; give application default credentials or Config.Options", broker.ErrCredentials, err)
 	}
-	if c.topics, err = vkit.NewTopicAdminClient(ctx, option.WithGRPCConn(c.subs.Connection())); err != nil {
+	if c.topics, err = vkit.NewTopicAdminClient(ctx, option.WithGRPCConn(c.only())); err != nil {
 		c.close()
 		return nil, fmt.Errorf("gcppubsub: connect: %w: %w", broker.ErrConfig, err)
 	}
@@ -76,9 +76,14 @@ func options(conf Config) []option.ClientOption {
 	return append(append(all, conf.Options...), option.WithGRPCConnectionPool(1))
 }
 
+// only is the connection: the pool was asked to have one.
+func (c *conn) only() *grpc.ClientConn {
+	return c.subs.Connection() //nolint:staticcheck // deprecated for pools of several, and a pool of one has no other way to be watched
+}
+
 // watch gives the connection up once gRPC fails to mend it.
 func (c *conn) watch(ctx context.Context) {
-	grpcConn := c.subs.Connection()
+	grpcConn := c.only()
 	for state := grpcConn.GetState(); ; state = grpcConn.GetState() {
 		if state == connectivity.TransientFailure || state == connectivity.Shutdown {
 			c.end(fmt.Errorf("gcppubsub: %w: the connection was lost", broker.ErrUnreachable))

@@ -44,10 +44,10 @@ func (p *place) workUntil(b *rabbitmq.Broker, handled int64) (done map[string]bo
 	consumer, err := holdfast.NewConsumer(b, holdfast.ConsumerConfig{
 		Queue: "orders", Prefetch: 500, Concurrency: 64, Observer: told,
 		Handler: func(context.Context, *holdfast.Message) error {
-			switch n := runs.Add(1); {
-			case n == handled/4:
+			switch runs.Add(1) {
+			case handled / 4:
 				<-ctx.Done()
-			case n == handled:
+			case handled:
 				stop()
 			}
 			return nil

@@ -35,8 +35,10 @@ func TestInterop(t *testing.T) {
 // admin runs one of RocketMQ's own commands.
 func (s *Server) admin(t *testing.T, args ...string) string {
 	t.Helper()
-	java := []string{"-Duser.home=" + s.dir, "-Drocketmq.home.dir=" + s.dir, "-Dfile.encoding=UTF-8", "-Dsun.stdout.encoding=UTF-8",
-		"-cp", filepath.Join(s.jars, "*"), "org.apache.rocketmq.tools.command.MQAdminStartup"}
+	java := []string{
+		"-Duser.home=" + s.dir, "-Drocketmq.home.dir=" + s.dir, "-Dfile.encoding=UTF-8", "-Dsun.stdout.encoding=UTF-8",
+		"-cp", filepath.Join(s.jars, "*"), "org.apache.rocketmq.tools.command.MQAdminStartup",
+	}
 	cmd := exec.Command("java", append(append(java, args...), "-n", s.nameAddr)...)
 	cmd.Env = append(cmd.Environ(), "LC_ALL=C.UTF-8")
 	out, err := cmd.CombinedOutput()

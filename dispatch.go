@@ -41,8 +41,8 @@ func (s *stint) abandonAhead() {
 // step lets one delivery in, in the mode that what is at hand calls for.
 func (s *stint) step(ctx context.Context) error {
 	if len(s.ahead) == 0 {
-		d, err := s.session.Receive(ctx)
-		if err != nil {
+		d, err := s.receive(ctx)
+		if err != nil || d == nil {
 			return err
 		}
 		s.keep(d)
@@ -67,6 +67,30 @@ func (s *stint) step(ctx context.Context) error {
 	s.ahead = s.ahead[1:]
 	s.take(ctx, d)
 	return nil
+}
+
+// receive returns the next delivery. One at a time, none can come while the one
+// in hand is stuck: a message whose copy is refused would stop all others. Once
+// its handler has returned it has killed nobody, and the full prefetch is taken;
+// then there is no delivery yet and no error.
+func (s *stint) receive(ctx context.Context) (broker.Delivery, error) {
+	if s.wide || s.cfg.Prefetch == 1 {
+		return s.session.Receive(ctx)
+	}
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.wg.Go(func() {
+		select {
+		case <-s.held:
+			cancel()
+		case <-waiting.Done():
+		}
+	})
+	d, err := s.session.Receive(waiting)
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		return nil, s.widen(ctx)
+	}
+	return d, err
 }
 
 // lookAhead takes in hand what the broker has sent. A suspect is to be seen

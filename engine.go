@@ -117,7 +117,7 @@ func (e *engine) supervise(ctx context.Context, cut context.CancelFunc) error {
 // attach opens one session, if it can, and serves it to its end. It returns
 // how long to wait for the next.
 func (e *engine) attach(ctx context.Context, cut context.CancelFunc, wait *backoff) (time.Duration, error) {
-	st := &stint{engine: e, over: make(chan error, 1)}
+	st := &stint{engine: e, over: make(chan error, 1), held: make(chan struct{}, 1)}
 	session, err := e.broker.Open(ctx, e.subscription(st.notice))
 	if err != nil {
 		return wait.notOpened(err), err

@@ -243,6 +243,31 @@ func TestAStuckMessageDoesNotHoldUpTheStop(t *testing.T) {
 	})
 }
 
+// TestAStuckMessageStopsNobodyElse: the first message of all cannot be parked,
+// while the consumer still takes one at a time.
+func TestAStuckMessageStopsNobodyElse(t *testing.T) {
+	t.Parallel()
+	cfg := holdfast.ConsumerConfig{Prefetch: 10, Handler: func(_ context.Context, m *holdfast.Message) error {
+		if string(m.Body) == "bad" {
+			return holdfast.Park(errors.New("bad"))
+		}
+		return nil
+	}}
+	try(t, cfg, func(tr *trial) {
+		tr.broker.RefuseCopies(1000)
+		tr.publish("bad", "good 1", "good 2")
+		tr.pass(time.Second)
+		if b := tr.consumer.Books(); b.Done != 2 || b.InFlight != 1 {
+			tr.Errorf("books: %+v", b)
+		}
+		tr.broker.RefuseCopies(0)
+		tr.pass(time.Minute)
+		if b := tr.consumer.Books(); b.Done != 2 || b.Parked != 1 {
+			tr.Errorf("books: %+v", b)
+		}
+	})
+}
+
 func TestSuspectsRunAlone(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string][]membroker.Option{

@@ -101,6 +101,10 @@ func (s *stint) retrySettlement(j *job, err error) {
 	wait += rand.N(wait / 4)
 	j.refusals++
 	s.markStuck(+1, err)
+	select {
+	case s.held <- struct{}{}:
+	default:
+	}
 	s.wg.Go(func() {
 		defer s.markStuck(-1, nil)
 		select {

@@ -41,6 +41,10 @@ type stint struct {
 	// was no redelivery: whatever killed a process is behind us.
 	cleared atomic.Bool
 	wide    bool // the full prefetch is in force; used by the dispatcher only
+
+	// held has a token after a settlement was refused: the delivery keeps its
+	// place although its handler has returned.
+	held chan struct{}
 }
 
 // serve dispatches deliveries until the session ends, a settlement cannot be

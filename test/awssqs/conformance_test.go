@@ -32,14 +32,17 @@ func TestKumo(t *testing.T) {
 
 func onEach(t *testing.T, emulator, url string) {
 	t.Helper()
-	t.Run("standard", func(t *testing.T) {
-		t.Parallel()
-		enter(emulator, brokertest.Run(t, env("SQS standard raw", newService(t, url, false))))
-	})
-	t.Run("fifo", func(t *testing.T) {
-		t.Parallel()
-		enter(emulator, brokertest.Run(t, env("SQS FIFO raw", newService(t, url, true))))
-	})
+	for _, fifo := range []bool{false, true} {
+		for _, sns := range []bool{false, true} {
+			name := map[bool]string{false: "SQS standard ", true: "SQS FIFO "}[fifo] + map[bool]string{false: "raw", true: "SNS"}[sns]
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				s := newService(t, url, fifo)
+				s.sns = sns
+				enter(emulator, brokertest.Run(t, env(name, s)))
+			})
+		}
+	}
 }
 
 // enter puts what kumo has shown into the ledger: it is the one that runs
@@ -52,7 +55,7 @@ func enter(emulator string, result brokertest.Result) {
 }
 
 func env(name string, s *service) brokertest.Env {
-	return brokertest.Env{
+	e := brokertest.Env{
 		Name:            name,
 		Capabilities:    broker.Capabilities{Delay: true, Hold: true, Stamp: true, Counts: true, Attempts: true},
 		Open:            s.open,
@@ -78,4 +81,8 @@ func env(name string, s *service) brokertest.Env {
 		},
 		Slow: 3,
 	}
+	if s.sns {
+		e.LargestBody = snsLargest - 8<<10
+	}
+	return e
 }

@@ -36,9 +36,13 @@ const (
 type service struct {
 	url    string
 	fifo   bool
+	sns    bool // what is published arrives in the envelope of SNS
 	plain  *sqs.Client
 	sender broker.Publisher
 	names  *atomic.Int64
+
+	boxes sync.Mutex
+	box   string
 
 	mu   sync.Mutex
 	cuts map[broker.Broker]func()
@@ -195,6 +199,9 @@ func (s *service) publish(t *testing.T, queue string, m *broker.Message) {
 	key := ""
 	if s.fifo {
 		key = fmt.Sprintf("group-%d", s.names.Add(1))
+	}
+	if s.sns {
+		m = &broker.Message{Body: s.enveloped(t, m)}
 	}
 	if err := s.sender.Publish(ctx, broker.Target{Queue: queue, Key: key}, m); err != nil {
 		t.Fatalf("publish: %v", err)

@@ -34,12 +34,14 @@ type hiding struct {
 	until          time.Time
 }
 
-// kumoURL starts kumo behind a front.
+// emulator is one for all tests: its servers share what they store, and two that
+// start at once race for it. It ends with the process.
+var emulator = sync.OnceValue(func() string { return kumo.NewServer().URL })
+
+// kumoURL starts a front of kumo.
 func kumoURL(t *testing.T) string {
 	t.Helper()
-	server := kumo.NewServer()
-	t.Cleanup(server.Close)
-	f := &front{kumo: server.URL, groups: map[string]string{}, hidden: map[string]*hiding{}}
+	f := &front{kumo: emulator(), groups: map[string]string{}, hidden: map[string]*hiding{}}
 	before := httptest.NewServer(f)
 	t.Cleanup(before.Close)
 	return before.URL

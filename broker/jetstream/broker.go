@@ -171,7 +171,9 @@ func (b *Broker) add(s *session) bool {
 	if b.closed {
 		return false
 	}
-	b.sessions[s] = true
+	if s.Err() == nil { // else it is over already, and nobody would take it out
+		b.sessions[s] = true
+	}
 	return true
 }
 

@@ -76,6 +76,10 @@ func packageDir(dir string) string {
 	if !ok {
 		return dir
 	}
+	// A nested module is a folder of the one around it.
+	if outer, ok := findUp(filepath.Dir(root), func(d string) bool { return isFile(d, "go.mod") }); ok {
+		root = outer
+	}
 	rel, err := filepath.Rel(root, dir)
 	if err != nil {
 		return dir

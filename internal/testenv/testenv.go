@@ -39,8 +39,7 @@ func Need(t testing.TB, name string) RabbitMQ {
 	}
 	r, reason := find(t, name)
 	if reason != "" {
-		notRun(t, name, reason)
-		t.Skipf("%s: %s", name, reason)
+		Skip(t, name, reason)
 	}
 	return r
 }
@@ -57,6 +56,14 @@ func Eventually(t testing.TB, within time.Duration, what string, ok func() bool)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// Skip skips the test, and records in the list at the end of a run what could not run here and why. It is the only way
+// in which a test is skipped.
+func Skip(t testing.TB, name, reason string) {
+	t.Helper()
+	notRun(t, name, reason)
+	t.Skipf("%s: %s", name, reason)
 }
 
 // find returns the broker, or the reason why there is none.

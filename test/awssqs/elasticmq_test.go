@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/holdfast-mq/holdfast/internal/testenv"
 )
 
 // jarsVariable names the folder with ElasticMQ's jars.
@@ -23,7 +25,7 @@ func elasticMQ(t *testing.T) string {
 	t.Helper()
 	jars := os.Getenv(jarsVariable)
 	if jars == "" {
-		notRun(t, "elasticmq", jarsVariable+" names no folder with its jars")
+		testenv.Skip(t, "elasticmq", jarsVariable+" names no folder with its jars")
 	}
 	dir := t.TempDir()
 	port := freePort(t)

@@ -2,10 +2,8 @@ package awssqs
 
 import (
 	"bytes"
-	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -16,9 +14,6 @@ import (
 )
 
 const (
-	// notRunVariable names the list of what could not be run.
-	notRunVariable = "HOLDFAST_NOT_RUN"
-
 	startTakes = 60 * time.Second
 )
 
@@ -56,22 +51,6 @@ func freePort(t *testing.T) int {
 	}
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port
-}
-
-// notRun appends to the list of what could not be run, and ends the test.
-func notRun(t *testing.T, server, reason string) {
-	t.Helper()
-	if path := os.Getenv(notRunVariable); path != "" {
-		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		if _, err := fmt.Fprintf(f, "%s: %s (test/awssqs)\n", server, reason); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Skipf("%s: %s", server, reason)
 }
 
 func tail(log string, n int) string {

@@ -15,6 +15,7 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/holdfast-mq/holdfast/broker"
+	"github.com/holdfast-mq/holdfast/internal/testenv"
 )
 
 // motoVariable names the program moto_server.
@@ -25,7 +26,7 @@ func moto(t *testing.T) string {
 	t.Helper()
 	program := os.Getenv(motoVariable)
 	if program == "" {
-		notRun(t, "moto", motoVariable+" names no moto_server")
+		testenv.Skip(t, "moto", motoVariable+" names no moto_server")
 	}
 	port := freePort(t)
 	url := fmt.Sprintf("http://127.0.0.1:%d", port)

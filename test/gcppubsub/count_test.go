@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast/broker"
 	driver "github.com/holdfast-mq/holdfast/broker/gcppubsub"
+	"github.com/holdfast-mq/holdfast/internal/testenv"
 )
 
 // A client of its own takes each delivery: the count is the broker's.
@@ -45,17 +46,16 @@ func TestCount_is_one_for_two_competing_consumers(t *testing.T) {
 func either(t *testing.T, seats []*seat) <-chan broker.Delivery {
 	t.Helper()
 	got := make(chan broker.Delivery, 1)
-	for end := time.Now().Add(patience); time.Now().Before(end); {
+	testenv.Eventually(t, patience, "one of them receives it", func() bool {
 		for _, at := range seats {
 			if d, ok := at.session.TryReceive(); ok {
 				got <- d
-				return got
+				return true
 			}
 		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatal("nothing came")
-	return nil
+		return false
+	})
+	return got
 }
 
 // What has come back is counted on: the stamp, and what Pub/Sub counted on the

@@ -1,7 +1,6 @@
 package rocketmq
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -42,7 +41,7 @@ func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	jars, reason := findJars()
 	if reason != "" {
-		notRun(t, reason)
+		testenv.Skip(t, "rocketmq", reason)
 	}
 	s := &Server{jars: jars, dir: t.TempDir(), nameAddr: address(freePort(t)), brokerAddr: address(freePort(t))}
 	t.Cleanup(func() { s.finish(t) })
@@ -88,23 +87,6 @@ func findJars() (dir, reason string) {
 		return "", "its jars are not in the cache (scripts/rocketmq)"
 	}
 	return dir, ""
-}
-
-// notRun records that a test cannot run here, as internal/testenv does for the
-// servers of scripts/services, and ends it.
-func notRun(t testing.TB, reason string) {
-	t.Helper()
-	if path := os.Getenv("HOLDFAST_NOT_RUN"); path != "" {
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		if _, err := fmt.Fprintf(f, "rocketmq: %s (test/rocketmq)\n", reason); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Skipf("rocketmq: %s", reason)
 }
 
 // configure writes the settings of both. Nothing is made by itself, so that a

@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast/broker"
 	"github.com/holdfast-mq/holdfast/broker/awssqs"
+	"github.com/holdfast-mq/holdfast/test/faultproxy"
 )
 
 const (
@@ -26,6 +27,10 @@ const (
 
 	// lease is how long a message stays with a consumer that is gone.
 	lease = 3 * time.Second
+
+	// downTime is for how long a cut lasts: longer than a lease, since a client
+	// that has nothing under way sees a shorter one nowhere.
+	downTime = 4 * time.Second
 
 	// callTakes bounds what the plain client does.
 	callTakes = 20 * time.Second
@@ -78,14 +83,14 @@ func newService(t *testing.T, url string, fifo bool) *service {
 // and no other's.
 func (s *service) open(t *testing.T) broker.Broker {
 	t.Helper()
-	p, through := newProxy(t, s.url)
+	p, through := faultproxy.Before(t, s.url)
 	b, err := awssqs.Open(t.Context(), settings(through))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cuts[b] = p.cut
+	s.cuts[b] = func() { p.CutFor(downTime) }
 	return b
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast/broker/jetstream"
 	"github.com/holdfast-mq/holdfast/internal/embedded"
+	"github.com/holdfast-mq/holdfast/test/faultproxy"
 	"github.com/holdfast-mq/holdfast/test/natsserver"
 )
 
@@ -22,8 +23,8 @@ func startExternal(t *testing.T) externalServer {
 
 func (e externalServer) through(t *testing.T) (jetstream.Config, func()) {
 	t.Helper()
-	p, url := newProxy(t, e.server.URL())
-	return jetstream.Config{URL: url}, p.cut
+	p, url := faultproxy.Before(t, e.server.URL())
+	return jetstream.Config{URL: url}, p.Cut
 }
 
 func (e externalServer) connect() (*nats.Conn, error) { return nats.Connect(e.server.URL()) }

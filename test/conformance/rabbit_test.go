@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-mq/holdfast/broker"
 	"github.com/holdfast-mq/holdfast/broker/rabbitmq"
 	"github.com/holdfast-mq/holdfast/internal/testenv"
+	"github.com/holdfast-mq/holdfast/test/faultproxy"
 )
 
 // rabbit is a virtual host for one configuration, and a plain client that does
@@ -25,12 +26,12 @@ type rabbit struct {
 	mu      sync.Mutex
 	client  *amqp.Connection
 	plain   *amqp.Channel // of client, used by one goroutine at a time
-	proxies map[broker.Broker]*proxy
+	proxies map[broker.Broker]*faultproxy.Proxy
 }
 
 func newRabbit(t *testing.T, server testenv.RabbitMQ, kind string) *rabbit {
 	t.Helper()
-	r := &rabbit{server: server, kind: kind, url: server.VHost(t), proxies: map[broker.Broker]*proxy{}}
+	r := &rabbit{server: server, kind: kind, url: server.VHost(t), proxies: map[broker.Broker]*faultproxy.Proxy{}}
 	r.connect(t)
 	t.Cleanup(func() { r.client.Close() })
 	return r
@@ -56,7 +57,7 @@ func (r *rabbit) connect(t *testing.T) {
 // can be cut and no other's.
 func (r *rabbit) open(t *testing.T) broker.Broker {
 	t.Helper()
-	p, through := newProxy(t, r.url)
+	p, through := faultproxy.Before(t, r.url)
 	b, err := rabbitmq.Open(t.Context(), rabbitmq.Config{URL: through, Heartbeat: 2 * time.Second, ConfirmTimeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +72,7 @@ func (r *rabbit) cut(_ *testing.T, b broker.Broker) {
 	r.mu.Lock()
 	p := r.proxies[b]
 	r.mu.Unlock()
-	p.cut()
+	p.Cut()
 }
 
 // do uses the plain client.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast/broker"
 	driver "github.com/holdfast-mq/holdfast/broker/gcppubsub"
+	"github.com/holdfast-mq/holdfast/test/faultproxy"
 )
 
 const (
@@ -98,14 +99,14 @@ func (s *station) config(addr string) driver.Config {
 // and no other's.
 func (s *station) open(t *testing.T) broker.Broker {
 	t.Helper()
-	p := newProxy(t, s.front.addr)
-	b, err := driver.Open(t.Context(), s.config(p.addr()))
+	p := faultproxy.Start(t, s.front.addr)
+	b, err := driver.Open(t.Context(), s.config(p.Addr()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cuts[b] = p.cut
+	s.cuts[b] = p.CutTwice
 	return b
 }
 

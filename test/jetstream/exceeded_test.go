@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-mq/holdfast"
 	"github.com/holdfast-mq/holdfast/broker"
+	"github.com/holdfast-mq/holdfast/test/faultproxy"
 )
 
 // detachments takes a token for each end of a session.
@@ -28,7 +29,7 @@ func TestExceeded(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	queue := p.queue()
-	proxy, through := newProxy(t, p.url)
+	proxy, through := faultproxy.Before(t, p.url)
 	var runs tally
 	detached := make(detachments, 100)
 	w := p.run(p.open(via(through)), holdfast.ConsumerConfig{
@@ -38,7 +39,7 @@ func TestExceeded(t *testing.T) {
 				p.consumer("ORDERS", "billing", func(c *natsjs.ConsumerConfig) { c.MaxDeliver = 2 })
 			}
 			if string(m.Body) == "killer" {
-				proxy.cut()
+				proxy.Cut()
 				<-detached // as one that dies with its connection
 			}
 			return nil

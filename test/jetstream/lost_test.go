@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast/broker"
+	"github.com/holdfast-mq/holdfast/test/faultproxy"
 )
 
 // TestLostDeliveriesComeBackAtOnce: nobody waits for the end of a long ack
@@ -13,12 +14,12 @@ func TestLostDeliveriesComeBackAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	queue := p.queue(waiting(time.Hour))
-	proxy, through := newProxy(t, p.url)
+	proxy, through := faultproxy.Before(t, p.url)
 	b := p.open(via(through))
 	s := p.consuming(b, queue, 3)
 	p.publish("a", "b", "c")
 	list := p.receives(s, "a", "b", "c")
-	proxy.cut()
+	proxy.Cut()
 	wantErr(t, p.ended(s, patience), broker.ErrUnreachable)
 	wantErr(t, p.settle(list[0], done), broker.ErrClosed)
 	for _, d := range p.receives(p.consuming(b, queue, 3), "a", "b", "c") {
@@ -36,12 +37,12 @@ func TestLostDeliveriesOfAnotherConsumer(t *testing.T) {
 	p := newPlace(t)
 	patient := waiting(time.Hour)
 	queue := p.queue(patient)
-	proxy, through := newProxy(t, p.url)
+	proxy, through := faultproxy.Before(t, p.url)
 	b := p.open(via(through))
 	s := p.consuming(b, queue, 1)
 	p.publish("a")
 	p.receives(s, "a")
-	proxy.cut()
+	proxy.Cut()
 	_ = p.ended(s, patience)
 	p.must(p.js.DeleteConsumer(p.ctx(), "ORDERS", "billing"))
 	p.consumer("ORDERS", "billing", patient)

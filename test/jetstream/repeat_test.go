@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast/broker"
+	"github.com/holdfast-mq/holdfast/test/faultproxy"
 )
 
 // TestRepeatedCopy: the server stored the copy and its answer was lost. The
@@ -26,18 +27,18 @@ func TestRepeatedCopy(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
 			queue := p.queue(waiting(time.Second))
-			proxy, through := newProxy(t, p.url)
+			proxy, through := faultproxy.Before(t, p.url)
 			b := p.open(via(through))
 			s := p.consuming(b, queue, 1)
 			p.publish("bad")
 			d := p.receive(s)
-			proxy.swallowing.Store(true)
+			proxy.Swallow(true)
 			outcome := make(chan error, 1)
 			d.Settle(c.set(d), func(err error) { outcome <- err })
 			p.wantStored(c.stream, 1)
-			proxy.cut()
+			proxy.Cut()
 			wantErr(t, <-outcome, broker.ErrUnknown)
-			proxy.swallowing.Store(false)
+			proxy.Swallow(false)
 			p.wantStored("ORDERS", 1) // nothing was acknowledged
 			_ = p.ended(s, patience)
 			again := p.session(p.open(), broker.Subscription{Queue: queue, Rungs: rungs, Hold: time.Minute})

@@ -10,6 +10,7 @@ import (
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/holdfast-mq/holdfast/broker"
+	"github.com/holdfast-mq/holdfast/test/faultproxy"
 )
 
 func dropAll(context.Context, *broker.Stored) (broker.Action, error) {
@@ -120,7 +121,7 @@ func TestSiftCut(t *testing.T) {
 	queue := p.queue()
 	const n = 120
 	p.park(queue, n)
-	proxy, through := newProxy(t, p.url)
+	proxy, through := faultproxy.Before(t, p.url)
 	b := p.open(via(through))
 	for cuts := 0; p.stored(parkedStream) > 0; cuts++ {
 		if cuts > 60 {
@@ -129,7 +130,7 @@ func TestSiftCut(t *testing.T) {
 		var asked atomic.Int64
 		_, err := b.Sift(p.ctx(), queue+".parked", broker.SiftOptions{}, func(ctx context.Context, m *broker.Stored) (broker.Action, error) {
 			if asked.Add(1) == int64(3+cuts%5) {
-				go proxy.cut() // at some moment of what follows
+				go proxy.Cut() // at some moment of what follows
 			}
 			return copyTo(queue)(ctx, m)
 		})

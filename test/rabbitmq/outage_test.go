@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-mq/holdfast/broker"
 	"github.com/holdfast-mq/holdfast/broker/rabbitmq"
 	"github.com/holdfast-mq/holdfast/internal/testenv"
+	"github.com/holdfast-mq/holdfast/test/faultproxy"
 )
 
 // TestBlocked raises the memory alarm: copies wait, acknowledgements do not,
@@ -137,7 +138,7 @@ func TestHalfOpen(t *testing.T) {
 		t.Parallel()
 		p := newPlace(t, r)
 		p.declare("orders", quorum)
-		proxy, through := newProxy(t, p.url)
+		proxy, through := faultproxy.Before(t, p.url)
 		const heartbeat = time.Second
 		b := p.open(func(c *rabbitmq.Config) {
 			c.URL, c.Heartbeat, c.CallTimeout, c.DialTimeout = through, heartbeat, 2*time.Second, time.Second
@@ -145,12 +146,12 @@ func TestHalfOpen(t *testing.T) {
 		s := p.session(b, broker.Subscription{Queue: "orders"})
 		p.consume(s, 1)
 		start := time.Now()
-		proxy.freeze(true)
+		proxy.Freeze(true)
 		wantErr(t, p.ended(s, 2*heartbeat+5*time.Second), broker.ErrUnreachable)
 		t.Logf("seen after %v", time.Since(start))
 		_, err := b.Open(t.Context(), broker.Subscription{Queue: "orders"})
 		wantErr(t, err, broker.ErrUnreachable)
-		proxy.freeze(false)
+		proxy.Freeze(false)
 		p.session(b, broker.Subscription{Queue: "orders"})
 	})
 }
@@ -162,12 +163,12 @@ func TestCallDeadline(t *testing.T) {
 		t.Parallel()
 		p := newPlace(t, r)
 		p.declare("orders", nil)
-		proxy, through := newProxy(t, p.url)
+		proxy, through := faultproxy.Before(t, p.url)
 		b := p.open(func(c *rabbitmq.Config) {
 			c.URL, c.Heartbeat, c.CallTimeout = through, time.Minute, 500*time.Millisecond
 		})
 		s := p.session(b, broker.Subscription{Queue: "orders"})
-		proxy.freeze(true)
+		proxy.Freeze(true)
 		wantErr(t, s.Consume(t.Context(), 1), broker.ErrUnreachable, "did not answer within 500ms")
 		wantErr(t, p.ended(s, patience), broker.ErrUnreachable)
 	})
@@ -181,7 +182,7 @@ func TestConfirmThatDoesNotCome(t *testing.T) {
 		p := newPlace(t, r)
 		p.declare("orders", quorum)
 		p.publish("", "orders", amqp.Publishing{Body: []byte("a")})
-		proxy, through := newProxy(t, p.url)
+		proxy, through := faultproxy.Before(t, p.url)
 		b := p.open(func(c *rabbitmq.Config) {
 			c.URL, c.Heartbeat, c.ConfirmTimeout = through, time.Minute, 500*time.Millisecond
 		})
@@ -191,10 +192,10 @@ func TestConfirmThatDoesNotCome(t *testing.T) {
 		first := p.receive(s)
 		p.mustSettle(first, broker.Settlement{Fate: broker.FateRelease, Capture: capture(first)})
 		d := p.receive(s)
-		proxy.freeze(true)
+		proxy.Freeze(true)
 		err := p.settle(d, broker.Settlement{Fate: broker.FatePark, Capture: capture(d)})
 		wantErr(t, err, broker.ErrUnknown, "confirmed nothing for 500ms")
-		proxy.freeze(false)
+		proxy.Freeze(false)
 		wantErr(t, p.ended(s, patience), broker.ErrUnknown)
 		p.wantDepth("orders", 1)
 	})
@@ -261,7 +262,7 @@ func TestCutsUnderLoad(t *testing.T) {
 		p.declare("orders", quorum)
 		const n, rung = 300, 50 * time.Millisecond
 		p.fill("orders", n)
-		proxy, through := newProxy(t, p.url)
+		proxy, through := faultproxy.Before(t, p.url)
 		b := p.open(func(c *rabbitmq.Config) { c.URL = through })
 		fates := map[string]bool{}
 		for settled, cuts := 0, 0; len(fates) < n; {
@@ -287,7 +288,7 @@ func TestCutsUnderLoad(t *testing.T) {
 				}
 				if cuts < 8 && settled >= 30*(cuts+1) {
 					cuts++
-					proxy.kill()
+					proxy.Cut()
 				}
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-mq/holdfast/broker"
 	"github.com/holdfast-mq/holdfast/broker/rabbitmq"
 	"github.com/holdfast-mq/holdfast/internal/testenv"
+	"github.com/holdfast-mq/holdfast/test/faultproxy"
 )
 
 type picker = func(context.Context, *broker.Stored) (broker.Action, error)
@@ -159,7 +160,7 @@ func TestSiftCut(t *testing.T) {
 		p.declare("target", quorum)
 		const n = 400
 		p.fill("parked", n)
-		proxy, through := newProxy(t, p.url)
+		proxy, through := faultproxy.Before(t, p.url)
 		b := p.open(func(c *rabbitmq.Config) { c.URL = through })
 		for cut := 0; p.depth("parked") > 0; cut++ {
 			if cut > 30 {
@@ -168,7 +169,7 @@ func TestSiftCut(t *testing.T) {
 			var asked atomic.Int64
 			_, err := b.Sift(t.Context(), "parked", broker.SiftOptions{}, func(ctx context.Context, m *broker.Stored) (broker.Action, error) {
 				if asked.Add(1) == int64(20+13*cut) {
-					proxy.kill()
+					proxy.Cut()
 				}
 				return copyTo(broker.Target{Queue: "target"})(ctx, m)
 			})

@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	command = "github.com/holdfast-mq/holdfast/cmd/holdfast"
+	module  = "github.com/holdfast-mq/holdfast"
+	command = module + "/cmd/holdfast"
 
 	// starts is how often a program is started.
 	starts = 20

@@ -65,6 +65,9 @@ type result struct {
 	// Of the command alone.
 	size float64 // megabytes
 	wall float64 // milliseconds
+
+	// Of the readers alone.
+	read float64 // microseconds per message
 }
 
 func (c *clock) result() result {

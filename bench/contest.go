@@ -101,3 +101,4 @@ func (r result) byCPU() float64    { return r.cpu }
 func (r result) byAllocs() float64 { return r.allocs }
 func (r result) bySize() float64   { return r.size }
 func (r result) byWall() float64   { return r.wall }
+func (r result) byRead() float64   { return r.read }

@@ -1,5 +1,5 @@
 // Command bench measures Holdfast against what one would write by hand on the
-// same client library, and its own use of memory. docs/bench.md says what each
+// same client library, its own use of memory, and what the count costs each driver's reader. docs/bench.md says what each
 // line means.
 //
 // Every figure is a ratio inside one run: the contestants take turns in this

@@ -43,6 +43,10 @@ func run(ctx context.Context, o options) error {
 		r, err := measureCore(ctx, o)
 		rows, errs = append(rows, r...), append(errs, err)
 	}
+	if o.readers {
+		r, err := measureReaders(ctx, o)
+		rows, errs = append(rows, r...), append(errs, err)
+	}
 	for _, s := range o.servers {
 		r, err := measureServer(ctx, s, o)
 		rows, errs = append(rows, r...), append(errs, err)

@@ -33,6 +33,8 @@ type options struct {
 	memory bool
 	allocs bool
 	binary bool
+
+	readers bool
 }
 
 func readOptions(args []string) (options, error) {
@@ -47,6 +49,7 @@ func readOptions(args []string) (options, error) {
 	f.IntVar(&o.soak, "memory-messages", 1_000_000, "messages in the memory run")
 	f.BoolVar(&o.memory, "memory", true, "measure memory, on RabbitMQ; takes some minutes")
 	f.BoolVar(&o.allocs, "allocs", true, "measure the allocations of the core, which needs no broker")
+	f.BoolVar(&o.readers, "readers", true, "measure what the count costs each driver's reader, which needs no broker")
 	f.BoolVar(&o.binary, "binary", true, "measure the size of the command and how fast it starts")
 	f.BoolVar(&quick, "quick", false, "a quarter of the messages, 3 rounds, no memory: for development")
 	if err := f.Parse(args); err != nil {

@@ -71,6 +71,9 @@ func open(raw types.Message, keepEnvelopes bool) *letter {
 }
 
 func number(s string) int64 {
+	if s == "" { // what is not there shall not cost an error
+		return 0
+	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
 		return 0

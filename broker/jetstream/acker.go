@@ -87,11 +87,14 @@ func (a *acker) flush() {
 		return
 	}
 	c, last := a.session.conn, len(batch)-1
-	for _, s := range batch[:last] {
-		_ = c.nc.Publish(s.delivery.raw.Reply, ackDone) // an error is the connection's, and meets the last one too
+	for i, s := range batch[:last] {
+		if err := c.nc.Publish(s.delivery.raw.Reply, ackDone); err != nil {
+			a.answered(batch, i, fmt.Errorf("%w: %w", errUnsent, err)) // the connection ends
+			return
+		}
 	}
 	m := &nats.Msg{Subject: batch[last].delivery.raw.Reply, Data: ackDone}
-	c.calls.ask(m, ackTimeout, func(_ *nats.Msg, err error) { a.answered(batch, err) })
+	c.calls.ask(m, ackTimeout, func(_ *nats.Msg, err error) { a.answered(batch, last, err) })
 	a.session.tell(batch)
 }
 
@@ -106,24 +109,31 @@ func (s *session) tell(batch []settled) {
 	}
 }
 
-func (a *acker) answered(batch []settled, err error) {
-	if err = a.session.unanswered(err); err != nil {
-		err = a.session.ackFailed(err)
-	}
-	for _, s := range batch {
-		a.session.finish(s.delivery, s.done, err)
+// answered is told the outcome of a batch of which so many were sent when that
+// of the next became known: as its answer, or as that it could not be sent.
+//
+// It forgives those that were sent on a connection that was lost before the
+// answer: the fate is durable and the server was told. If it did not hear it
+// the message comes again, and is then one that was settled twice. To call it
+// released would be wrong whenever the server did hear: it would have no fate
+// and never come again.
+func (a *acker) answered(batch []settled, sent int, err error) {
+	s := a.session
+	switch {
+	case errors.Is(err, errUnsent):
+		a.finish(batch[:sent], nil)
+		a.finish(batch[sent:], s.ackFailed(err))
+	case err != nil && s.conn.alive():
+		a.finish(batch, s.ackFailed(err))
+	default:
+		a.finish(batch, nil)
 	}
 }
 
-// unanswered forgives an ack that was sent on a connection that was lost
-// before the answer: the fate is durable and the server was told. If it did
-// not hear it the message comes again, and is then one that was settled twice.
-// To call it released would be wrong whenever the server did hear.
-func (s *session) unanswered(err error) error {
-	if err != nil && !s.conn.alive() && !errors.Is(err, nats.ErrConnectionClosed) {
-		return nil
+func (a *acker) finish(batch []settled, err error) {
+	for _, s := range batch {
+		a.session.finish(s.delivery, s.done, err)
 	}
-	return err
 }
 
 // ackFailed ends the session: the server redelivers what it does not know to

@@ -34,7 +34,7 @@ var (
 	_ broker.Places    = (*Broker)(nil)
 )
 
-// lostDelivery is one that was open when its connection was lost.
+// lostDelivery is one that a session could not settle and not give back.
 type lostDelivery struct {
 	reply   string
 	created string // of the consumer that delivered it
@@ -153,16 +153,27 @@ func (b *Broker) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), b.conf.CallTimeout)
 	defer cancel()
 	for _, s := range sessions {
-		s.giveBack(ctx)
-		s.end(broker.ErrClosed)
+		s.leave(ctx)
 	}
 	for _, s := range sessions {
 		s.closed.Wait()
 	}
 	if c != nil {
+		awaitQuiet(ctx, c, sessions)
 		c.close()
 	}
 	return nil
+}
+
+// awaitQuiet waits until what the server had sent before it knew of the end has
+// come, and was given back.
+func awaitQuiet(ctx context.Context, c *conn, sessions []*session) {
+	if c.flush(ctx) != nil {
+		return // it does not answer, and the ack wait does it
+	}
+	for _, s := range sessions {
+		s.pulls.open.Wait()
+	}
 }
 
 func (b *Broker) add(s *session) bool {
@@ -183,8 +194,8 @@ func (b *Broker) remove(s *session) {
 	delete(b.sessions, s)
 }
 
-// lose remembers deliveries that a lost connection left open.
-func (b *Broker) lose(list []*delivery) {
+// lose remembers deliveries that the server could not be told of.
+func (b *Broker) lose(list ...*delivery) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, d := range list {
@@ -193,9 +204,10 @@ func (b *Broker) lose(list []*delivery) {
 	}
 }
 
-// returnLost gives back what an earlier session of this process has lost, so
+// returnLost gives back what another session of this process has lost, so
 // that nobody waits for the end of the ack wait. What may have reached that
 // end is somebody else's by now, and a consumer that was made anew never gave it.
+// Of what was acknowledged after all the server takes nothing back.
 func (b *Broker) returnLost(c *conn, f found) {
 	b.mu.Lock()
 	list := b.lost[f.source]

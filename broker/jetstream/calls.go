@@ -17,6 +17,9 @@ var (
 	// errNoAnswer: the request was sent, and its answer did not come in time.
 	errNoAnswer = errors.New("no answer in time")
 
+	// errUnsent: the connection was over before the request could be sent.
+	errUnsent = errors.New("not sent")
+
 	// errNobody: no one listens on the subject, and so nothing happened.
 	errNobody = errors.New("nobody answers on that subject")
 )
@@ -66,7 +69,7 @@ func (c *calls) ask(m *nats.Msg, within time.Duration, done answered) {
 	c.mu.Lock()
 	if c.over != nil {
 		c.mu.Unlock()
-		done(nil, fmt.Errorf("%w: %w", nats.ErrConnectionClosed, c.over)) // not sent
+		done(nil, fmt.Errorf("%w: %w", errUnsent, c.over))
 		return
 	}
 	c.next++
@@ -75,7 +78,7 @@ func (c *calls) ask(m *nats.Msg, within time.Duration, done answered) {
 	c.mu.Unlock()
 	m.Reply = c.prefix + token
 	if err := c.nc.PublishMsg(m); err != nil {
-		c.finish(token, nil, err)
+		c.finish(token, nil, fmt.Errorf("%w: %w", errUnsent, err))
 	}
 }
 

@@ -22,6 +22,10 @@ type fake struct {
 	// nil.
 	published func(f *fake, m *nats.Msg)
 
+	// unsubscribed is told the subject of a subscription that is about to
+	// end, from the reading goroutine. It may be nil.
+	unsubscribed func(f *fake, subject string)
+
 	mu   sync.Mutex
 	conn net.Conn
 	subs map[string]string // subject by id
@@ -80,10 +84,20 @@ func (f *fake) hear(words []string, r io.Reader) error {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.subs[words[len(words)-1]] = words[1]
+	case "UNSUB":
+		if f.unsubscribed != nil {
+			f.unsubscribed(f, f.subject(words[1]))
+		}
 	case "PUB", "HPUB":
 		return f.take(words, r)
 	}
 	return nil
+}
+
+func (f *fake) subject(id string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.subs[id]
 }
 
 // take reads a message: PUB subject [reply] size, or HPUB with the size of the

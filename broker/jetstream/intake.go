@@ -115,8 +115,16 @@ func (s *session) offer() {
 	}
 }
 
-// arrive takes in what a pull brought, and counts it.
+// arrive takes in what a pull brought. What comes after the end goes back: the
+// server sent it before it heard that nobody listens.
 func (s *session) arrive(d *delivery) {
+	if !s.takeIn(d) {
+		s.giveBack(d)
+	}
+}
+
+// takeIn counts what a pull brought, and reports whether the session lives.
+func (s *session) takeIn(d *delivery) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asking = max(s.asking-1, 0) // a server that sends more must not make a pause wait for ever
@@ -125,13 +133,14 @@ func (s *session) arrive(d *delivery) {
 	}
 	if s.err != nil {
 		d.state = stateSettled
-		return
+		return false
 	}
 	d.round = s.round
 	s.sent++
 	s.open[d] = struct{}{}
 	s.buffer = append(s.buffer, d)
 	signal(s.unread)
+	return true
 }
 
 // wanted is how many messages may be asked for. The lock is held.

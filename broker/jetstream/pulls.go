@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -37,6 +38,7 @@ const (
 type pulls struct {
 	session *session
 	subs    [flows]*nats.Subscription
+	open    sync.WaitGroup // the subscriptions that still bring something
 	prefix  string
 	held    string // begins the subjects of this source's hold
 	number  uint64
@@ -64,6 +66,8 @@ func newPulls(s *session) (*pulls, error) {
 		if err := sub.SetPendingLimits(-1, -1); err != nil {
 			return nil, err
 		}
+		p.open.Add(1)
+		sub.SetClosedHandler(func(string) { p.open.Done() })
 		p.subs[from] = sub
 	}
 	return p, nil
@@ -75,10 +79,12 @@ func (p *pulls) inbox(from flow, number string) string {
 	return p.prefix + [flows]string{"source.", "back."}[from] + number
 }
 
+// end asks the server to send no more, and still hears what it sent before it
+// knew.
 func (p *pulls) end() {
 	close(p.stop)
 	for _, sub := range p.subs {
-		_ = sub.Unsubscribe()
+		_ = sub.Drain() // an error is the connection's end
 	}
 }
 

@@ -151,8 +151,7 @@ func (s *session) Close(ctx context.Context) error {
 		s.closed.Wait()
 		return nil
 	}
-	s.giveBack(ctx)
-	s.end(broker.ErrClosed)
+	s.leave(ctx)
 	s.closed.Wait()
 	if err != nil {
 		return fmt.Errorf("jetstream: settlements were cut off: %w", err)
@@ -160,13 +159,26 @@ func (s *session) Close(ctx context.Context) error {
 	return nil
 }
 
-// giveBack releases what is open, oldest first, and waits until the server
-// has read it. Whatever stands in the way, the end of the ack wait does it too.
-func (s *session) giveBack(ctx context.Context) {
-	for _, d := range s.abandon() {
-		_ = s.conn.nc.Publish(d.raw.Reply, ackNak)
-	}
+// leave gives back what is open and ends the session. Before that it waits
+// until the server has read it: whatever stands in the way, the end of the ack
+// wait does it too.
+func (s *session) leave(ctx context.Context) {
+	s.giveBack(s.abandon()...)
 	_ = s.conn.flush(ctx)
+	s.end(broker.ErrClosed)
+}
+
+// giveBack lets others have deliveries that nobody will settle, at once. What
+// the server cannot be told is remembered for another session of this process,
+// and so is, once this one is over, what may reach MaxDeliver by it: somebody
+// must hear of that.
+func (s *session) giveBack(list ...*delivery) {
+	told := s.conn.alive() && (s.source.maxDeliver == 0 || s.Err() == nil)
+	for _, d := range list {
+		if !told || s.conn.nc.Publish(d.raw.Reply, ackNak) != nil {
+			s.broker.lose(d)
+		}
+	}
 }
 
 // abandon takes all open deliveries out of the session, in the order of their
@@ -187,8 +199,8 @@ func (s *session) abandon() []*delivery {
 	return list
 }
 
-// end ends the session. What is open then is remembered for the next session
-// of this process, which gives it back at once: the ack wait may be long.
+// end ends the session. What is open then is given back: the ack wait may be
+// long.
 func (s *session) end(reason error) {
 	s.mu.Lock()
 	if s.err != nil {
@@ -200,10 +212,7 @@ func (s *session) end(reason error) {
 	close(s.done)
 	s.wake()
 	s.mu.Unlock()
-	lost := s.abandon()
-	if !errors.Is(reason, broker.ErrClosed) {
-		s.broker.lose(lost)
-	}
+	s.giveBack(s.abandon()...)
 	s.pulls.end()
 	if s.advice != nil {
 		_ = s.advice.Unsubscribe()
@@ -219,7 +228,8 @@ func (s *session) notify(kind broker.NoticeKind, text string) {
 
 // keepAlive tells the server that deliveries are still worked on, well before
 // its ack wait ends, for those that wait in hand as for those that run: three
-// eighths of it pass at most, and the rest is for a machine that is busy.
+// eighths of it pass at most, and the rest is for a machine that is busy. It
+// also gives back what another session has lost since this one began.
 func (s *session) keepAlive() {
 	tick := time.NewTicker(max(s.source.ackWait/8, 10*time.Millisecond))
 	defer tick.Stop()
@@ -229,6 +239,7 @@ func (s *session) keepAlive() {
 			for _, reply := range s.due(now) {
 				_ = s.conn.nc.Publish(reply, ackProgress) // the connection's end is seen elsewhere
 			}
+			s.broker.returnLost(s.conn, s.source)
 		case <-s.done:
 			return
 		}

@@ -51,13 +51,17 @@ func (s *session) hand(d *delivery) error {
 // reopen takes back a settlement that was not carried out.
 func (s *session) reopen(d *delivery) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	d.state = stateOpen
 	s.handed--
-	if s.err != nil { // the end of the session did not take it along
+	over := s.err != nil
+	if over { // and its end did not take the delivery along
 		s.forget(d)
 	}
 	s.wake()
+	s.mu.Unlock()
+	if over {
+		s.broker.lose(d)
+	}
 }
 
 // finish ends a settlement that was carried out, or whose outcome nobody knows.
@@ -66,6 +70,9 @@ func (s *session) finish(d *delivery, done func(error), err error) {
 	s.handed--
 	s.forget(d)
 	s.mu.Unlock()
+	if err != nil { // and the session is over
+		s.broker.lose(d)
+	}
 	done(err)
 }
 

@@ -21,8 +21,10 @@ const (
 	parkedSuffix = ".parked"
 	parkedStream = jetstream.DefaultNamespace + "-parked"
 
-	// ackWait is how long a message stays with a consumer that is gone.
-	ackWait = 2 * time.Second
+	// ackWait is how long a message stays with a consumer that is gone, and one
+	// that lives may get no time from a busy machine: what came again for that
+	// would spoil the exact books of a case.
+	ackWait = 10 * time.Second
 
 	// callTakes bounds what the plain client does.
 	callTakes = 20 * time.Second

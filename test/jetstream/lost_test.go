@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
 	"github.com/holdfast-mq/holdfast/broker"
 	"github.com/holdfast-mq/holdfast/test/faultproxy"
 )
@@ -28,6 +30,22 @@ func TestLostDeliveriesComeBackAtOnce(t *testing.T) {
 		}
 		p.mustSettle(d, done)
 	}
+}
+
+// TestOpenDeliveriesComeBackAtOnce: a session that ends while its connection
+// lives keeps nothing back, and another process need not wait either.
+func TestOpenDeliveriesComeBackAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	patient := waiting(time.Hour)
+	queue := p.queue(patient)
+	s := p.consuming(p.open(), queue, 10)
+	p.publish("a", "b")
+	p.receives(s, "a") // and the other waits unread
+	p.consumer("ORDERS", "billing", patient, func(c *natsjs.ConsumerConfig) { c.MaxRequestBatch = 2 })
+	wantErr(t, p.ended(s, patience), broker.ErrDetached)
+	p.consumer("ORDERS", "billing", patient)
+	p.receives(p.consuming(p.open(), queue, 2), "a", "b")
 }
 
 // TestLostDeliveriesOfAnotherConsumer: one of the same name never gave what was

@@ -33,7 +33,7 @@ type Outlet interface {
 	//     carry as it is.
 	//   - [ErrMissing] or [ErrPermission]: it is not stored, and the outlet is
 	//     over.
-	//   - [ErrClosed]: it was never sent.
+	//   - [ErrClosed]: the broker certainly did not take it.
 	//   - [ErrUnknown]: it cannot be said whether it is stored.
 	Publish(key string, m *Message, done func(error))
 

@@ -113,6 +113,9 @@ type Env struct {
 	// Slow multiplies how long the suite waits for anything, and how late a
 	// rung may be. 0 means 1.
 	Slow float64
+
+	// outlets says that what Open returns implements [broker.Outlets].
+	outlets bool
 }
 
 // The ladder and hold of the suite: the production code, in milliseconds.
@@ -146,6 +149,10 @@ func (e *Env) scaled(d time.Duration) time.Duration {
 	}
 	return d
 }
+
+// hasOutlets reports whether the broker opens outlets, and the suite has a
+// destination for them.
+func (e *Env) hasOutlets() bool { return e.outlets && e.PublishVia != nil }
 
 // hasTypedHeaders reports whether headers tell a number from its text.
 func (e *Env) hasTypedHeaders() bool {

@@ -49,6 +49,8 @@ var (
 	seesHolds     = hook{"BlindHold", func(e *Env) bool { return !e.BlindHold }, Undeclared, "what is held cannot be looked at"}
 	emptyBodies   = hook{"NoEmptyBody", func(e *Env) bool { return !e.NoEmptyBody }, Undeclared, "a message has a body"}
 	siftsItself   = hook{"Sifter", func(e *Env) bool { return e.Sifter == nil }, NotGiven, "Env.Sifter stands in for the driver's own"}
+	hasOutlets    = hook{"PublishVia", (*Env).hasOutlets, Undeclared, "the broker opens no outlets"}
+	canBlockThem  = hook{"Block", func(e *Env) bool { return e.hasOutlets() && canBlock.given(e) }, NotGiven, "Env.Block is not given, or the broker opens no outlets"}
 	typedHeaders  = hook{"Headers", (*Env).hasTypedHeaders, Undeclared, "headers carry text only"}
 )
 

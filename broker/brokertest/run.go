@@ -35,6 +35,7 @@ func Run(t *testing.T, env Env) Result {
 	env.check(t)
 	bounds.AllowShortHolds()
 	s := &suite{env: &env, eye: (&scene{T: t, env: &env}).open()}
+	_, env.outlets = s.eye.(broker.Outlets)
 	result := Result{Name: env.Name, Whole: true}
 	for _, topic := range topics() {
 		outcomes := make([]Outcome, len(topic.cases))
@@ -73,6 +74,7 @@ func topics() []topic {
 		{"responder", responderCases},
 		{"sift", siftCases},
 		{"books", bookCases},
+		{"outlet", outletCases},
 		{Contract, contractCases},
 	}
 }

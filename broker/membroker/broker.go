@@ -10,8 +10,8 @@ import (
 // Broker is one client of a broker in memory. Its methods may be called from
 // many goroutines at once.
 //
-// It implements [broker.Broker], [broker.Sifter], [broker.Publisher] and
-// [broker.Places].
+// It implements [broker.Broker], [broker.Sifter], [broker.Publisher],
+// [broker.Outlets] and [broker.Places].
 type Broker struct {
 	server *server
 	closed bool
@@ -21,6 +21,7 @@ var (
 	_ broker.Broker    = (*Broker)(nil)
 	_ broker.Sifter    = (*Broker)(nil)
 	_ broker.Publisher = (*Broker)(nil)
+	_ broker.Outlets   = (*Broker)(nil)
 	_ broker.Places    = (*Broker)(nil)
 )
 
@@ -49,7 +50,7 @@ func (b *Broker) DeclareTransientQueue(name string) {
 }
 
 // Bind leads what is published to exchange with key to queue, as often as it
-// is called with different queues to each of them.
+// is called with different queues to each of them. It makes the exchange.
 func (b *Broker) Bind(exchange, key, queue string) {
 	b.server.lock()
 	defer b.server.unlock()
@@ -107,4 +108,7 @@ func (b *Broker) endAll(reason error, charge bool) {
 		s.end(reason, charge)
 	}
 	b.server.endSiftings(b, reason)
+	for _, o := range b.server.outletsOf(func(o *outlet) bool { return o.broker == b }) {
+		o.end(reason)
+	}
 }

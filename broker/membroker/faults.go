@@ -2,6 +2,8 @@ package membroker
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/holdfast-mq/holdfast/broker"
 )
@@ -12,6 +14,7 @@ type faults struct {
 	refusal   error
 	refuse    int           // copies to refuse
 	lose      int           // confirms to lose
+	forbidden []string      // exchanges that nobody may write to
 	blocked   string        // why publishes are not accepted
 	unblocked chan struct{} // closed when they are again
 	waiting   []*work
@@ -52,15 +55,39 @@ func (b *Broker) RefuseClients(class error) {
 	b.server.faults.refusal = class
 }
 
-// RefuseCopies lets the next n copies of messages end as [broker.ErrRefused].
+// Forbid takes away, or gives back, the right to publish to exchange through
+// an outlet, as a change of permissions does: opening one fails with
+// [broker.ErrPermission], and so does the next message of one that is open,
+// which ends with it.
+func (b *Broker) Forbid(exchange string, forbidden bool) {
+	b.server.lock()
+	defer b.server.unlock()
+	f := &b.server.faults
+	f.forbidden = slices.DeleteFunc(f.forbidden, func(name string) bool { return name == exchange })
+	if forbidden {
+		f.forbidden = append(f.forbidden, exchange)
+	}
+}
+
+// DeleteExchange deletes an exchange with its bindings. An outlet to it ends
+// with its next message, as [broker.ErrMissing]. [Broker.Bind] makes it again.
+func (b *Broker) DeleteExchange(name string) {
+	b.server.lock()
+	defer b.server.unlock()
+	maps.DeleteFunc(b.server.bindings, func(r route, _ []string) bool { return r.exchange == name })
+}
+
+// RefuseCopies lets the next n copies of messages, and messages of outlets, end
+// as [broker.ErrRefused].
 func (b *Broker) RefuseCopies(n int) {
 	b.server.lock()
 	defer b.server.unlock()
 	b.server.faults.refuse = n
 }
 
-// LoseConfirms lets the next n copies of messages be stored and end as
-// [broker.ErrUnknown] all the same, with the session that asked for them.
+// LoseConfirms lets the next n copies of messages, and messages of outlets, be
+// stored and end as [broker.ErrUnknown] all the same, with the session or the
+// outlet that asked for them.
 func (b *Broker) LoseConfirms(n int) {
 	b.server.lock()
 	defer b.server.unlock()
@@ -89,6 +116,9 @@ func (b *Broker) Unblock() {
 	b.server.faults.blocked, b.server.faults.unblocked = "", nil
 	b.server.notifyAll(broker.NoticeUnblocked, "")
 	b.server.resumeWaiting()
+	for _, o := range slices.Clone(b.server.outlets) {
+		o.resume()
+	}
 }
 
 // DeleteQueue deletes a queue and what is in it. Its consumers get
@@ -123,10 +153,16 @@ func (s *server) cutEverything() {
 	for _, g := range s.siftings {
 		g.end(reason)
 	}
+	for _, o := range slices.Clone(s.outlets) {
+		o.end(reason)
+	}
 }
 
 func (s *server) notifyAll(kind broker.NoticeKind, text string) {
 	for _, session := range s.sessions {
 		session.notify(kind, text)
+	}
+	for _, o := range s.outlets {
+		o.tell(kind, text)
 	}
 }

@@ -19,6 +19,7 @@ type server struct {
 	bindings map[route][]string
 	sessions []*session // the live ones, oldest first
 	siftings []*sifting
+	outlets  []*outlet // the live ones
 	seq      uint64
 	faults   faults
 }
@@ -65,6 +66,17 @@ func (s *server) push(q *queue, e *entry) {
 		s.startWait(q, e)
 	}
 	q.dispatch()
+}
+
+// hasExchange reports whether anything is bound to a named exchange. The one
+// without a name is always there.
+func (s *server) hasExchange(name string) bool {
+	for r := range s.bindings {
+		if r.exchange == name {
+			return true
+		}
+	}
+	return name == ""
 }
 
 // targets are the queues that a publish reaches; the exchange without a name

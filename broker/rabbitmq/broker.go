@@ -23,6 +23,7 @@ type Broker struct {
 	mu       sync.Mutex
 	closed   bool
 	sessions map[*session]bool
+	outlets  map[*outlet]bool
 	kinds    kinds
 	work     sync.WaitGroup // what uses the links
 }
@@ -32,6 +33,7 @@ var (
 	_ broker.Sifter    = (*Broker)(nil)
 	_ broker.Publisher = (*Broker)(nil)
 	_ broker.Places    = (*Broker)(nil)
+	_ broker.Outlets   = (*Broker)(nil)
 )
 
 // Open checks conf and connects nothing: a broker that is down is the first
@@ -45,7 +47,7 @@ func Open(ctx context.Context, conf Config) (*Broker, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Broker{conf: conf, at: at, sessions: map[*session]bool{}}
+	b := &Broker{conf: conf, at: at, sessions: map[*session]bool{}, outlets: map[*outlet]bool{}}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	b.consume = &link{at: at, conf: conf, role: "consume", ctx: b.ctx}
 	b.publish = &link{at: at, conf: conf, role: "publish", ctx: b.ctx}
@@ -143,14 +145,21 @@ func (b *Broker) Close() error {
 		return nil
 	}
 	b.closed = true
-	sessions := b.sessions
-	b.sessions = nil
+	sessions, outlets := b.sessions, b.outlets
+	b.sessions, b.outlets = nil, nil
 	b.mu.Unlock()
 	for s := range sessions {
 		s.end(broker.ErrClosed)
 	}
+	for o := range outlets {
+		o.copies.cancel(nil)
+	}
 	for s := range sessions {
 		<-s.over
+	}
+	for o := range outlets {
+		o.copies.stop()
+		<-o.over
 	}
 	b.cancel()
 	b.work.Wait()

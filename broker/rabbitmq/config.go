@@ -73,7 +73,8 @@ type Config struct {
 	// DialTimeout bounds a connect with its handshakes, CallTimeout each
 	// request to the broker, ConfirmTimeout the wait for a publisher confirm.
 	// Each is at most 10 min; 0 means 10 s, 10 s and 30 s. A confirm that does
-	// not come costs the whole publishing connection.
+	// not come costs the whole publishing connection; for a message of an
+	// outlet, that outlet.
 	DialTimeout    time.Duration
 	CallTimeout    time.Duration
 	ConfirmTimeout time.Duration

@@ -13,6 +13,7 @@
 //	<queue>.hold         held messages
 //	<queue>.parked       parked messages, or one shared <ns>.parked
 //
-// The default exchange is used for replies only. Nothing is added to a source
-// queue but its binding to <ns>.return.
+// The default exchange is used for replies, and for an outlet without a
+// destination. Nothing is added to a source queue but its binding to
+// <ns>.return.
 package rabbitmq

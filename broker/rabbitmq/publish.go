@@ -2,6 +2,7 @@ package rabbitmq
 
 import (
 	"context"
+	"fmt"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -28,7 +29,7 @@ func (b *Broker) Publish(ctx context.Context, target broker.Target, m *broker.Me
 		return err
 	}
 	failed := make(chan error, 1)
-	copies := newPublisher(b.ctx, b.publish, func(broker.Notice) {}, func(err error) { failed <- err })
+	copies := newPublisher(b.ctx, b.publish, copying{}, func(broker.Notice) {}, func(err error) { failed <- err })
 	go copies.run()
 	defer copies.stop()
 	targets := newTargets(c, b.layout(c, broker.Subscription{}), copies)
@@ -53,19 +54,29 @@ func (b *Broker) Publish(ctx context.Context, target broker.Target, m *broker.Me
 }
 
 func publishing(target broker.Target, m *broker.Message) (amqp.Publishing, error) {
-	headers, err := toTable(m.Headers)
+	msg, err := encode(m)
 	if err != nil {
 		return amqp.Publishing{}, classified(broker.ErrRefused, "the message cannot be sent: %v", err)
 	}
-	if size := tableSize(headers); size > restLimit {
-		return amqp.Publishing{}, classified(broker.ErrRefused,
-			"the message cannot be sent: its headers take %d bytes of %d", size, restLimit)
+	return msg, checkShort(append(shorts(m), target.Queue, target.Exchange, target.Key)...)
+}
+
+// encode leaves out what is asked of short strings alone.
+func encode(m *broker.Message) (amqp.Publishing, error) {
+	headers, err := toTable(m.Headers)
+	if err != nil {
+		return amqp.Publishing{}, err
 	}
-	err = checkShort(target.Queue, target.Exchange, target.Key,
-		m.ID, m.CorrelationID, m.ReplyTo, m.ContentType, m.ContentEncoding, m.Type, m.AppID)
+	if size := tableSize(headers); size > restLimit-seqRoom {
+		return amqp.Publishing{}, fmt.Errorf("its headers take %d bytes of %d", size, restLimit-seqRoom)
+	}
 	return amqp.Publishing{
 		Headers: headers, Body: m.Body, MessageId: m.ID, CorrelationId: m.CorrelationID, ReplyTo: m.ReplyTo,
 		ContentType: m.ContentType, ContentEncoding: m.ContentEncoding, Type: m.Type, AppId: m.AppID,
 		Timestamp: m.Timestamp, DeliveryMode: amqp.Persistent,
-	}, err
+	}, nil
+}
+
+func shorts(m *broker.Message) []string {
+	return []string{m.ID, m.CorrelationID, m.ReplyTo, m.ContentType, m.ContentEncoding, m.Type, m.AppID}
 }

@@ -46,12 +46,13 @@ func (j *job) weigh() int {
 // confirm it came with is judged; separate readers miss a quarter of them.
 type publisher struct {
 	link   *link
+	ending ending
 	notify func(broker.Notice)
 	failed func(error) // told once, when the publisher ends of itself
 	once   sync.Once
 
 	ctx    context.Context
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc // the cause is nil where the end was asked for
 	wake   chan struct{}
 	gone   chan struct{} // closed when run has returned
 	watch  *watchdog
@@ -63,13 +64,14 @@ type publisher struct {
 
 	// The rest belongs to run.
 	hear     *listener
-	out      *outlet
+	out      *publishChannel
 	todo     []*job // taken over from queue; those before sent are gone
 	sent     int
 	flight   []flown // oldest first
 	bytes    int
 	seq      int64
 	returned map[int64]string
+	cutOff   int // what had no outcome yet when it ended; to be read after gone
 }
 
 // flown is a publish whose confirm has not come.
@@ -80,13 +82,13 @@ type flown struct {
 	conf confirmation
 }
 
-func newPublisher(ctx context.Context, l *link, notify func(broker.Notice), fail func(error)) *publisher {
+func newPublisher(ctx context.Context, l *link, e ending, notify func(broker.Notice), fail func(error)) *publisher {
 	p := &publisher{
-		link: l, notify: notify, failed: fail,
+		link: l, ending: e, notify: notify, failed: fail,
 		wake: make(chan struct{}, 1), gone: make(chan struct{}), returned: map[int64]string{},
 	}
-	p.ctx, p.cancel = context.WithCancel(ctx)
-	p.watch = newWatchdog(l.conf.ConfirmTimeout, p.late)
+	p.ctx, p.cancel = context.WithCancelCause(ctx)
+	p.watch = newWatchdog(l.conf.ConfirmTimeout, func() { e.late(p) })
 	p.hear = &listener{told: p.blocked}
 	return p
 }
@@ -114,11 +116,29 @@ func (p *publisher) poke() {
 	}
 }
 
+// finish takes no more over, and ends run when all that was has an outcome.
+func (p *publisher) finish() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.poke()
+}
+
+// finished reports whether there is nothing left to do.
+func (p *publisher) finished() bool {
+	if len(p.flight) > 0 || p.next() != nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
+}
+
 // stop ends run. What is not confirmed by then is unknown; what was not
 // published is told so. A write that hangs, since the broker blocks the
 // connection, is cut off with the connection: what stops must end.
 func (p *publisher) stop() {
-	p.cancel()
+	p.cancel(nil)
 	stuck := time.AfterFunc(p.link.conf.CallTimeout, func() {
 		if c := p.conn.Load(); c != nil {
 			c.drop(classified(broker.ErrUnknown, "a copy could not be written to %s before the session's end", c.at))
@@ -131,16 +151,6 @@ func (p *publisher) stop() {
 // fail tells the owner, before anyone who waits for an outcome: what they are
 // told is then only a consequence.
 func (p *publisher) fail(err error) { p.once.Do(func() { p.failed(err) }) }
-
-// late drops the whole connection: RabbitMQ 3.10 wedges one on which the
-// target of a publish was deleted, and a channel cannot even be closed then.
-// It runs beside run, which may be stuck in a write.
-func (p *publisher) late() {
-	if c := p.conn.Load(); c != nil {
-		c.drop(classified(broker.ErrUnknown, "%s confirmed nothing for %v: the publishing connection was dropped",
-			c.at, p.link.conf.ConfirmTimeout))
-	}
-}
 
 // blocked is told by the connection.
 func (p *publisher) blocked(blocked bool, reason string) {
@@ -159,6 +169,9 @@ func (p *publisher) blocked(blocked bool, reason string) {
 func (p *publisher) run() {
 	defer close(p.gone)
 	err := p.loop()
+	if errors.Is(err, context.Canceled) {
+		err = p.stopped()
+	}
 	p.mu.Lock()
 	p.closed = true
 	waiting := p.queue
@@ -167,23 +180,37 @@ func (p *publisher) run() {
 	if err != nil {
 		p.fail(err)
 	}
-	for _, f := range p.flight {
-		f.job.done(unknownError(err))
+	for i, outcome := range p.ending.outcomes(p.flight, err) {
+		p.flight[i].job.done(outcome)
 	}
-	for _, j := range slices.Concat(p.todo[p.sent:], waiting) {
+	unsent := slices.Concat(p.todo[p.sent:], waiting)
+	for _, j := range unsent {
 		j.done(broker.ErrClosed)
 	}
+	p.cutOff = len(p.flight) + len(unsent)
 	p.release()
 	if c := p.conn.Load(); c != nil {
 		c.unlisten(p.hear)
 	}
 }
 
-// loop returns nil when it was stopped, and otherwise what went wrong.
+// stopped is why the context has ended; nil where that was asked for.
+func (p *publisher) stopped() error {
+	if why := context.Cause(p.ctx); !errors.Is(why, context.Canceled) {
+		return why
+	}
+	return nil
+}
+
+// loop returns nil when it was stopped or is finished, and otherwise what went
+// wrong.
 func (p *publisher) loop() error {
 	for {
 		if err := p.send(); err != nil {
 			return err
+		}
+		if p.finished() {
+			return nil
 		}
 		var confirmed <-chan struct{}
 		if len(p.flight) > 0 {
@@ -198,7 +225,7 @@ func (p *publisher) loop() error {
 		case <-p.lostWhileBlocked():
 			p.blocked(false, "")
 		case <-p.ctx.Done():
-			return nil
+			return p.stopped()
 		}
 	}
 }
@@ -227,16 +254,19 @@ func (p *publisher) send() error {
 	err := p.burst()
 	if cut := c.sock.uncork(); cut != nil && err == nil {
 		c.drop(lostError(c.at, &amqp.Error{Reason: cut.Error()}))
-		err = p.out.why()
+		err = p.why()
 	}
 	return err
 }
+
+// why is the reason that the channel is closed.
+func (p *publisher) why() error { return p.out.why(p.ending.explain) }
 
 // burst publishes one after the other, and waits for nothing but the socket.
 func (p *publisher) burst() error {
 	for p.room() && !p.watch.isPaused() {
 		j := p.next()
-		if j == nil {
+		if j == nil || !p.fits(j) {
 			return nil
 		}
 		p.pop()
@@ -251,6 +281,12 @@ func (p *publisher) burst() error {
 // first: they make room.
 func (p *publisher) room() bool {
 	return len(p.flight) < window && p.bytes < windowBytes && !p.confirmed()
+}
+
+// fits keeps what fills the window by itself until nothing else is under way:
+// should the broker find it too large, nothing else is in doubt.
+func (p *publisher) fits(j *job) bool {
+	return len(p.flight) == 0 || j.weigh() <= windowBytes
 }
 
 func (p *publisher) confirmed() bool {
@@ -291,7 +327,7 @@ func (p *publisher) pop() {
 // is opened, since that would hang.
 func (p *publisher) ready() (bool, error) {
 	if p.out != nil && p.out.line.IsClosed() && len(p.flight) == 0 {
-		if err := p.out.refused(); err != nil {
+		if err := p.out.refused(p.ending.explain); err != nil {
 			return false, err
 		}
 		p.release()
@@ -307,7 +343,7 @@ func (p *publisher) ready() (bool, error) {
 	if p.watch.isPaused() {
 		return false, nil
 	}
-	p.out, err = openOutlet(p.ctx, c)
+	p.out, err = openPublishChannel(p.ctx, c)
 	return err == nil, err
 }
 
@@ -334,12 +370,12 @@ func (p *publisher) sendOne(j *job) error {
 		p.bytes += f.size
 		return nil
 	}
-	why := p.out.why()
+	why := p.why()
 	p.fail(why)
 	if errors.Is(err, amqp.ErrClosed) {
 		j.done(broker.ErrClosed) // it was closed before: no whole message was sent
 	} else {
-		j.done(unknownError(err))
+		j.done(p.ending.outcomes([]flown{{job: j}}, err)[0])
 	}
 	return why
 }
@@ -357,13 +393,27 @@ func (p *publisher) confirm() error {
 		}
 		if !f.conf.Acked() && p.out.line.IsClosed() {
 			p.shift(n)
-			return p.out.why()
+			return p.lost()
 		}
 		// Its return, if there is one, came before its confirm.
 		p.drain()
 		f.job.done(p.outcome(f))
 	}
 	p.shift(n)
+	return nil
+}
+
+// lost is told that the channel is gone under what is in flight. A message that
+// the broker finds too large was alone there, so that publishing goes on
+// without it.
+func (p *publisher) lost() error {
+	why := p.why()
+	if len(p.flight) > 1 || !errors.Is(why, broker.ErrConfig) {
+		return why
+	}
+	p.flight[0].job.done(why)
+	p.shift(1)
+	p.release()
 	return nil
 }
 
@@ -414,11 +464,4 @@ func (p *publisher) release() {
 		p.link.retire(p.out.conn, p.out.line)
 		p.out = nil
 	}
-}
-
-func unknownError(why error) error {
-	if why == nil {
-		return classified(broker.ErrUnknown, "the session ended before the broker confirmed the copy")
-	}
-	return classified(broker.ErrUnknown, "the broker did not confirm the copy: %s", textOf(why))
 }

@@ -29,6 +29,7 @@ type fakeLine struct {
 	mu      sync.Mutex
 	sent    []*fakeConfirmation
 	seqs    []int64
+	beside  []int // how many waited when each was sent
 	closed  bool
 	failing error
 	wire    io.Writer     // where publishes are written to; nil is nowhere
@@ -43,6 +44,18 @@ func (l *fakeLine) IsClosed() bool {
 
 func (l *fakeLine) Close() error { return nil }
 
+// unanswered is how many wait. It is called with mu held.
+func (l *fakeLine) unanswered() (n int) {
+	for _, c := range l.sent {
+		select {
+		case <-c.done:
+		default:
+			n++
+		}
+	}
+	return n
+}
+
 func (l *fakeLine) publish(_, _ string, m amqp.Publishing) (confirmation, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,6 +68,7 @@ func (l *fakeLine) publish(_, _ string, m amqp.Publishing) (confirmation, error)
 		}
 	}
 	c := &fakeConfirmation{done: make(chan struct{})}
+	l.beside = append(l.beside, l.unanswered())
 	l.sent, l.seqs = append(l.sent, c), append(l.seqs, m.Headers[headerSeq].(int64))
 	l.grown <- struct{}{}
 	return c, nil
@@ -77,14 +91,19 @@ type scripted struct {
 
 func startPublishing(t *testing.T) *scripted {
 	t.Helper()
+	return startPublishingFor(t, copying{})
+}
+
+func startPublishingFor(t *testing.T, e ending) *scripted {
+	t.Helper()
 	c := &conn{sock: &socket{}, timeout: time.Minute, dead: make(chan struct{}), listeners: map[*listener]bool{}}
 	p := &scripted{
 		t: t, line: &fakeLine{grown: make(chan struct{}, window)}, returns: make(chan amqp.Return, window+1),
 		closes: make(chan *amqp.Error, 1), failed: make(chan error, 2), told: map[int]error{}, all: make(chan struct{}, 2*window),
 	}
 	l := &link{conf: Config{ConfirmTimeout: time.Minute, CallTimeout: time.Minute}, ctx: t.Context()}
-	p.publisher = newPublisher(t.Context(), l, func(broker.Notice) {}, func(err error) { p.failed <- err })
-	p.out = &outlet{conn: c, line: p.line, returns: p.returns, closes: p.closes}
+	p.publisher = newPublisher(t.Context(), l, e, func(broker.Notice) {}, func(err error) { p.failed <- err })
+	p.out = &publishChannel{conn: c, line: p.line, returns: p.returns, closes: p.closes}
 	go p.run()
 	t.Cleanup(func() {
 		p.stop()
@@ -136,6 +155,7 @@ func (p *scripted) cut(said *amqp.Error) {
 	if said != nil {
 		p.closes <- said
 	}
+	close(p.closes)
 	for _, c := range p.line.sent {
 		select {
 		case <-c.done:

@@ -60,7 +60,7 @@ func newSession(ctx context.Context, b *Broker, c *conn, sub broker.Subscription
 	}
 	s.ctx, s.cancel = context.WithCancel(b.ctx)
 	s.acks = newAcker(ch, boundAck(c, ackTimeout), s.ackFailed)
-	s.copies = newPublisher(s.ctx, b.publish, s.notify, s.end)
+	s.copies = newPublisher(s.ctx, b.publish, copying{}, s.notify, s.end)
 	if holds {
 		s.hold = newReplayer(s, holdLimited)
 	}

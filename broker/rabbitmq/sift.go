@@ -71,7 +71,7 @@ func (b *Broker) Sift(
 	defer cancel(nil)
 	stop := context.AfterFunc(b.ctx, func() { cancel(broker.ErrClosed) })
 	defer stop()
-	copies := newPublisher(b.ctx, b.publish, func(broker.Notice) {}, cancel)
+	copies := newPublisher(b.ctx, b.publish, copying{}, func(broker.Notice) {}, cancel)
 	go copies.run()
 	defer copies.stop()
 	targets := newTargets(c, b.layout(c, broker.Subscription{Queue: queue}), copies)

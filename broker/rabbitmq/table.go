@@ -58,7 +58,7 @@ func fieldSize(v any) int {
 // refuses some of Go's own types and cuts an int to 32 bits; here they are
 // taken as what they mean. What has no AMQP form is an error.
 func toTable(headers map[string]any) (amqp.Table, error) {
-	table := make(amqp.Table, len(headers))
+	table := make(amqp.Table, len(headers)+1) // the publisher adds its number
 	for name, v := range headers {
 		if len(name) > maxShort {
 			return nil, fmt.Errorf("the header name %.40q… has more than %d bytes", name, maxShort)

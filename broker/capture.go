@@ -77,6 +77,11 @@ const (
 	// They are not part of the capture: a replayed message is fresh.
 	HeaderReplayID = HeaderPrefix + "replay-id"
 	HeaderReplays  = HeaderPrefix + "replays"
+
+	// HeaderOutboxRepeat marks what an outbox publishes again, since it cannot
+	// be said whether the broker has it already. Its value is how often that
+	// has happened, as a decimal.
+	HeaderOutboxRepeat = HeaderPrefix + "outbox-repeat"
 )
 
 // Capture is the record that travels with a message that failed. Counts in a

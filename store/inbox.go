@@ -41,6 +41,11 @@ type InboxTx interface {
 	// same, it waits for its end.
 	RecordInbox(ctx context.Context, h Handled) (first bool, was Handled, err error)
 
+	// ForgetInbox removes the record of one message, so that it is handled when
+	// it comes again: nothing of it was applied. A record that is not there is
+	// no error.
+	ForgetInbox(ctx context.Context, consumer, id string) error
+
 	// LockMark returns the mark of an aggregate, which no other transaction can
 	// read for writing until this one ends, and whether there was one.
 	LockMark(ctx context.Context, consumer, aggregate string) (Mark, bool, error)

@@ -126,7 +126,10 @@ type Row struct {
 // OutboxTx is the caller's transaction, as an outbox writes to it.
 type OutboxTx interface {
 	// AddOutbox writes the entries with one statement and one round trip. It
-	// neither commits nor wakes a relay before the commit.
+	// neither commits nor wakes a relay before the commit. What can never be
+	// kept is [ErrConfig] before anything is sent, so that the transaction goes
+	// on: an id, a lane or a number of keys that is none, text that is not
+	// UTF-8 or has a zero byte.
 	AddOutbox(ctx context.Context, entries []Entry) error
 }
 
@@ -196,6 +199,8 @@ type Outcome struct {
 	Refused bool
 	Unknown bool
 
+	// Class and Error say why. Of Error any bytes are taken; what is no text is
+	// replaced.
 	Class Class
 	Error string
 
@@ -262,7 +267,10 @@ type Outbox interface {
 
 	// Stuck returns up to limit rows that have been Publishing for longer than
 	// age under a lease that is over, oldest first, and how many there are in
-	// all, with or without a live lease. alive names the relays that are.
+	// all, with or without a live lease. alive names the relays that are. A row
+	// that was recorded as left for a human since it was claimed (ErrorAt is not
+	// before PublishingSince) counts as one whose lease is over: its relay is
+	// done with it, however long it keeps the lane.
 	Stuck(ctx context.Context, age time.Duration, alive []string, limit int) (rows []Row, total int, err error)
 
 	// Fail moves one row that is Publishing under that token to Failed, in a
@@ -281,8 +289,8 @@ type Outbox interface {
 
 	// Rearm makes rows Pending again, with nothing confirmed or counted, and
 	// returns how many. It takes rows that are Failed, and with f.State
-	// Publishing such as are left for a human; never one under a live lease of
-	// a relay in alive, and never a published one.
+	// Publishing such as are left for a human; never one that is under way under
+	// a live lease of a relay in alive, and never a published one.
 	Rearm(ctx context.Context, f Filter, alive []string) (int, error)
 
 	// Prune removes up to limit rows that were published longer ago than age,

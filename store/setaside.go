@@ -20,8 +20,9 @@ type Aside struct {
 	Reason string
 	Note   string
 
-	// The message as it was received. Headers are the JSON object of its
-	// headers, as the consumer saw them, without those of a capture.
+	// The message as it was received, without the headers of a capture. Headers
+	// are a JSON object of typed values, {"n": {"type": "int32", "value": 7}},
+	// so that the message can be made again as it was.
 	MessageID     string
 	CorrelationID string
 	Exchange      string
@@ -41,8 +42,11 @@ type Aside struct {
 
 // SetAsideTx is the caller's transaction, as it sets a message aside.
 type SetAsideTx interface {
-	// PutAside writes the row. The same message set aside again by the same
-	// consumer for the same reason is one row.
+	// PutAside writes the row, and takes back the inbox's record that this
+	// consumer has handled the message: it has not, and what is given back to
+	// work is no duplicate. The same message set aside again by the same
+	// consumer for the same reason is one row, the first; messages without an
+	// id are all kept.
 	PutAside(ctx context.Context, a Aside) error
 }
 
@@ -60,8 +64,10 @@ type SetAsides interface {
 
 	// Redrive locks one row, hands it to publish, and removes it when publish
 	// returned nil, in one transaction. Killed in between, the message is
-	// published and the row still there: a duplicate, never a loss. It reports
-	// false when somebody else has the row or it is gone.
+	// published and the row still there: a duplicate, never a loss. Where publish
+	// fails the row stays, with one more of Redrives, and the error is returned.
+	// It reports false when somebody else has the row or it is gone. publish must
+	// not use the store.
 	Redrive(ctx context.Context, id string, publish func(Aside) error) (bool, error)
 
 	// DropAside removes one row, and reports false when it is gone.

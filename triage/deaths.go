@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast/broker"
+	"github.com/holdfast-mq/holdfast/internal/typed"
 )
 
 // Death is one line of RabbitMQ's own dead-letter record (x-death): the broker
@@ -21,10 +22,10 @@ type Death struct {
 // keeps it. What does not read as a record is left out: on a message that was
 // forged or damaged it is a courtesy and no base for a decision.
 func Deaths(m *broker.Stored) []Death {
-	list, _ := plain(m.Message.Headers["x-death"]).([]any)
+	list, _ := typed.Plain(m.Message.Headers["x-death"]).([]any)
 	var deaths []Death
 	for _, entry := range list {
-		table, ok := plain(entry).(map[string]any)
+		table, ok := typed.Plain(entry).(map[string]any)
 		if !ok {
 			continue
 		}
@@ -36,7 +37,7 @@ func Deaths(m *broker.Stored) []Death {
 		d.Count, _ = integerOf(table["count"])
 		d.Time, _ = table["time"].(time.Time)
 		d.Time = d.Time.UTC()
-		keys, _ := plain(table["routing-keys"]).([]any)
+		keys, _ := typed.Plain(table["routing-keys"]).([]any)
 		for _, k := range keys {
 			d.Keys = append(d.Keys, textOf(k))
 		}

@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-mq/holdfast/broker"
+	"github.com/holdfast-mq/holdfast/internal/typed"
 )
 
 // Entry is a stored message as machines read it. Position counts from 1.
@@ -93,7 +94,7 @@ func NewEntry(m *broker.Stored, show Detail) Entry {
 		e.capture(c)
 	}
 	if show.Headers {
-		e.Headers = typedTable(m.Message.Headers)
+		e.Headers = typed.Table(m.Message.Headers)
 	}
 	if show.Body {
 		e.body(m.Message.Body, show)

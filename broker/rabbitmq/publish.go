@@ -3,6 +3,7 @@ package rabbitmq
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -61,12 +62,14 @@ func publishing(target broker.Target, m *broker.Message) (amqp.Publishing, error
 	return msg, checkShort(append(shorts(m), target.Queue, target.Exchange, target.Key)...)
 }
 
-// encode leaves out what is asked of short strings alone.
+// encode makes what is published of a message, without what a broker wrote
+// into it on its way here. It asks nothing of short strings ([checkShort]).
 func encode(m *broker.Message) (amqp.Publishing, error) {
 	headers, err := toTable(m.Headers)
 	if err != nil {
 		return amqp.Publishing{}, err
 	}
+	maps.DeleteFunc(headers, func(name string, _ any) bool { return brokers(name) })
 	if size := tableSize(headers); size > restLimit-seqRoom {
 		return amqp.Publishing{}, fmt.Errorf("its headers take %d bytes of %d", size, restLimit-seqRoom)
 	}

@@ -62,4 +62,5 @@ recording: build ## make the moving picture of the README anew
 	cd docs/media && go run . ../../bin/holdfast demo.gif
 
 clean: services-stop ## stop the services and remove all that was built or stored
+	scripts/postgres remove
 	rm -rf bin .services .services.env

@@ -12,8 +12,8 @@ import (
 var update = flag.Bool("update", false, "write the lists of test/deps anew")
 
 // lists names, for each package that may use other modules, the file of
-// test/deps that has all that it brings to its users. A driver that is new
-// needs a line here.
+// test/deps that has all that it brings to its users. A driver or a
+// store that is new needs a line here.
 var lists = map[string]string{
 	"":                  "root.txt",
 	"/broker":           "broker.txt",
@@ -23,6 +23,11 @@ var lists = map[string]string{
 	"/broker/awssqs":    "awssqs.txt",
 	"/broker/gcppubsub": "gcppubsub.txt",
 	"/broker/rocketmq":  "rocketmq.txt",
+	"/store":            "store.txt",
+	"/store/postgres":   "postgres.txt",
+	"/store/sqlite":     "sqlite.txt",
+	"/outbox":           "outbox.txt",
+	"/inbox":            "inbox.txt",
 }
 
 func hasList(name string) bool { return lists[name] != "" }

@@ -57,7 +57,8 @@ func isServer(dep string) bool {
 // module.
 func forbidden(name, dep string) bool {
 	driver := func(p string) bool {
-		return strings.HasPrefix(p, "/broker/") && p != "/broker/brokertest" && p != "/broker/membroker"
+		return strings.HasPrefix(p, "/broker/") && p != "/broker/brokertest" && p != "/broker/membroker" ||
+			strings.HasPrefix(p, "/store/") && p != "/store/storetest"
 	}
 	switch {
 	case name == dep:
@@ -68,6 +69,8 @@ func forbidden(name, dep string) bool {
 		return true
 	case name == "" || name == "/broker":
 		return dep != "/broker" && dep != "/internal/bounds"
+	case name == "/store":
+		return true
 	default:
 		return false
 	}

@@ -55,7 +55,11 @@ func Open(ctx context.Context, cfg Config) (Broker, error) {
 	case "amqp", "amqps":
 		return openRabbitMQ(ctx, cfg)
 	case "nats", "tls":
-		return openJetStream(ctx, cfg, nil)
+		b, err := openJetStream(ctx, cfg, nil)
+		if err != nil {
+			return nil, err // not a nil *Broker in a Broker that is not nil
+		}
+		return b, nil
 	case "embedded":
 		return openEmbedded(ctx, cfg)
 	case "sqs":

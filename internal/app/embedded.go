@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-mq/holdfast/broker"
+	"github.com/holdfast-mq/holdfast/broker/jetstream"
 	"github.com/holdfast-mq/holdfast/internal/embedded"
 )
 
@@ -19,7 +20,7 @@ const embeddedWait = time.Minute
 
 // embeddedBroker is the driver and the server that it is alone on.
 type embeddedBroker struct {
-	Broker
+	*jetstream.Broker
 	server *embedded.Server
 }
 

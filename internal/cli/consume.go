@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -34,10 +33,9 @@ type consumeFlags struct {
 	concurrency int
 	grace       time.Duration
 
-	health   string
-	idle     time.Duration
-	log      string
-	logLevel string
+	health string
+	idle   time.Duration
+	log    logFlags
 }
 
 func newConsume(r *root) *cobra.Command {
@@ -68,8 +66,7 @@ func newConsume(r *root) *cobra.Command {
 	flags.DurationVar(&f.grace, "grace", holdfast.DefaultGrace, "how long running calls may take once it was told to stop")
 	flags.StringVar(&f.health, "health-addr", "", "serve /health and /books on this `ADDRESS`, as 127.0.0.1:9000")
 	flags.DurationVar(&f.idle, "until-idle", 0, "stop once nothing happened for this long")
-	flags.StringVar(&f.log, "log", outputText, "text or json: the form of the log on stderr")
-	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	f.log.add(cmd)
 	cmd.MarkFlagsMutuallyExclusive("http", "exec")
 	cmd.MarkFlagsOneRequired("http", "exec")
 	if err := cmd.MarkFlagRequired("queue"); err != nil {
@@ -97,7 +94,7 @@ type runner interface {
 }
 
 func (f *consumeFlags) run(ctx context.Context, r *root) error {
-	logger, err := f.logger(r)
+	logger, err := f.log.logger(r)
 	if err != nil {
 		return err
 	}
@@ -117,7 +114,7 @@ func (f *consumeFlags) run(ctx context.Context, r *root) error {
 		}
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
-		health, err := startHealth(f.health, c, logger)
+		health, err := startHealth(f.health, healthHandler(c), logger)
 		if err != nil {
 			return &usageError{err}
 		}
@@ -182,29 +179,6 @@ func (f *consumeFlags) parseLadder() ([]time.Duration, error) {
 		ladder = append(ladder, d)
 	}
 	return ladder, nil
-}
-
-func (f *consumeFlags) logger(r *root) (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
-		return nil, usagef("--log-level is debug, info, warn or error, not %q", f.logLevel)
-	}
-	o := &slog.HandlerOptions{Level: level, ReplaceAttr: utc}
-	switch f.log {
-	case outputText:
-		return slog.New(slog.NewTextHandler(r.Stderr, o)), nil
-	case outputJSON:
-		return slog.New(slog.NewJSONHandler(r.Stderr, o)), nil
-	default:
-		return nil, usagef("--log is text or json, not %q", f.log)
-	}
-}
-
-func utc(groups []string, a slog.Attr) slog.Attr {
-	if len(groups) == 0 && a.Key == slog.TimeKey {
-		return slog.Time(a.Key, a.Value.Time().UTC())
-	}
-	return a
 }
 
 func (r *root) printBooks(b holdfast.Books) error {

@@ -24,6 +24,9 @@ type Env struct {
 	// Open opens the broker; [app.Open] in the real program.
 	Open func(context.Context, app.Config) (app.Broker, error)
 
+	// OpenStore opens the database; [app.OpenStore] in the real program.
+	OpenStore func(context.Context, app.StoreConfig) (app.Store, error)
+
 	// Signals delivers SIGINT and SIGTERM; nil means none. The second ends
 	// the process through Exit.
 	Signals <-chan os.Signal
@@ -44,7 +47,7 @@ func System() Env {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	e := Env{
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Getenv: os.Getenv, Open: app.Open, Signals: signals, Exit: os.Exit,
+		Getenv: os.Getenv, Open: app.Open, OpenStore: app.OpenStore, Signals: signals, Exit: os.Exit,
 		StdinTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
 		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-mq/holdfast/broker"
+	"github.com/holdfast-mq/holdfast/store"
 	"github.com/holdfast-mq/holdfast/triage"
 )
 
@@ -16,7 +17,7 @@ const (
 	exitOK          = 0
 	exitIncomplete  = 1 // findings, or less was done than was asked
 	exitUsage       = 2 // what was asked can never work
-	exitUnreachable = 3 // the broker does not answer, or refuses who we are
+	exitUnreachable = 3 // the broker or the database does not answer, or refuses who we are
 )
 
 // usageError is a mistake in what was typed.
@@ -50,9 +51,9 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.As(err, &usage), !errors.As(err, &own):
 		return exitUsage
-	case is(err, broker.ErrUnreachable, broker.ErrCredentials, broker.ErrPermission):
+	case is(err, broker.ErrUnreachable, broker.ErrCredentials, broker.ErrPermission, store.ErrUnreachable, store.ErrRefused):
 		return exitUnreachable
-	case is(err, broker.ErrMissing, broker.ErrConfig, broker.ErrMismatch, broker.ErrUnsupported):
+	case is(err, broker.ErrMissing, broker.ErrConfig, broker.ErrMismatch, broker.ErrUnsupported, store.ErrConfig, store.ErrSchema):
 		return exitUsage
 	default:
 		return exitIncomplete
@@ -100,6 +101,8 @@ func advice(err error) string {
 		return "the broker refused the copy, so its original stays: the target may be full; make room, then run the same command again"
 	case errors.Is(err, broker.ErrUnknown):
 		return "the broker did not say whether it stored the last copies, so their originals stay: running the same command again may duplicate those"
+	case errors.Is(err, store.ErrUnreachable):
+		return "check that the database is up, and the address in --store, HOLDFAST_STORE or DATABASE_URL"
 	case errors.Is(err, context.Canceled):
 		return "ended by a signal"
 	default:

@@ -16,8 +16,8 @@ type healthServer struct {
 	ended  chan struct{}
 }
 
-// startHealth listens on addr; an empty one serves nothing.
-func startHealth(addr string, c runner, logger *slog.Logger) (*healthServer, error) {
+// startHealth serves h on addr; an empty one serves nothing.
+func startHealth(addr string, handler http.Handler, logger *slog.Logger) (*healthServer, error) {
 	if addr == "" {
 		return nil, nil
 	}
@@ -26,7 +26,7 @@ func startHealth(addr string, c runner, logger *slog.Logger) (*healthServer, err
 		return nil, fmt.Errorf("--health-addr: %w", err)
 	}
 	h := &healthServer{
-		server: &http.Server{Handler: healthHandler(c), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute},
+		server: &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute},
 		ended:  make(chan struct{}),
 	}
 	logger.Info("holdfast: serving /health and /books", "address", listener.Addr().String())

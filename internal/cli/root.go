@@ -65,13 +65,22 @@ func newRoot(env Env) *cobra.Command {
 	cmd.PersistentPreRunE = func(*cobra.Command, []string) error { return r.check() }
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	for _, add := range []func(*root) *cobra.Command{
-		newConsume, newParked, newPeek, newShow, newReplay, newResume, newDiscard, newExport, newAnswer, newDemo, newVersion,
+		newConsume, newParked, newPeek, newShow, newReplay, newResume, newDiscard, newExport, newAnswer,
+		newRelay, newOutbox, newSetAside, newMigrate, newDemo, newVersion,
 	} {
 		sub := add(r)
-		sub.RunE = ownErrors(sub.RunE)
+		markErrors(sub)
 		cmd.AddCommand(sub)
 	}
 	return cmd
+}
+
+// markErrors does so for a command and all below it.
+func markErrors(cmd *cobra.Command) {
+	cmd.RunE = ownErrors(cmd.RunE)
+	for _, sub := range cmd.Commands() {
+		markErrors(sub)
+	}
 }
 
 // ownErrors marks what a command returns, as opposed to the flag parser.

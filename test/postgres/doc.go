@@ -1,0 +1,2 @@
+// Package postgres tests the store on a real PostgreSQL.
+package postgres

@@ -36,8 +36,9 @@ race: ## run the tests that need no server, with the race detector
 fuzz: ## fuzz the decision for 30 s
 	go test -run '^$$' -fuzz FuzzDecide -fuzztime 30s .
 
-bench: ## measure; BENCH_OUT names the file for the JSON
+bench: ## measure; BENCH_OUT and BENCH_OUTBOX_OUT name files for the JSON
 	go run ./bench
+	cd bench/outbox && BENCH_OUT='$(abspath $(BENCH_OUTBOX_OUT))' go run .
 
 check: fmt-check vet lint ## formatting, vet and lint
 
@@ -63,4 +64,6 @@ recording: build ## make the moving picture of the README anew
 
 clean: services-stop ## stop the services and remove all that was built or stored
 	scripts/postgres remove
-	rm -rf bin .services .services.env
+	HOLDFAST_SET=second scripts/services stop
+	HOLDFAST_SET=second scripts/postgres remove
+	rm -rf bin .services .services-* .services*.env

@@ -5,16 +5,19 @@ import (
 	"time"
 )
 
-func TestBreaker(t *testing.T) {
-	var b breaker
-	for range breakAfter - 1 {
-		if _, opened := b.failed(0); opened || !b.admit(0) {
-			t.Fatal("it opens too early")
-		}
+func failures(b *breaker, n int, now time.Duration) {
+	for range n {
+		b.failed(now)
 	}
+}
+
+func TestBreaker_opens_after_failures_in_a_row(t *testing.T) {
+	var b breaker
+	failures(&b, breakAfter-1, 0)
 	b.passed()
-	for range breakAfter - 1 {
-		b.failed(0)
+	failures(&b, breakAfter-1, 0)
+	if !b.admit(0) {
+		t.Fatal("it opens too early")
 	}
 	wait, opened := b.failed(0)
 	if !opened || wait != firstBreak || b.ready(0) || b.admit(wait-1) {
@@ -23,32 +26,39 @@ func TestBreaker(t *testing.T) {
 	if _, again := b.failed(0); again {
 		t.Error("what was under way opens it again")
 	}
+}
+
+func TestBreaker_lets_trials_pass(t *testing.T) {
+	var b breaker
+	failures(&b, breakAfter, 0)
 	for i := range trialRows + 1 {
-		if got, want := b.admit(wait), i < trialRows; got != want {
+		if got, want := b.admit(firstBreak), i < trialRows; got != want {
 			t.Errorf("trial %d passes: %v", i, got)
 		}
 	}
 	b.returned()
-	if !b.ready(wait) {
+	if !b.ready(firstBreak) {
 		t.Error("a trial without a result is not given back")
 	}
-	for range trialRows - 1 {
-		b.failed(wait)
-	}
-	if longer, opened := b.failed(wait); !opened || longer != 2*wait || b.trials != 2*trialRows {
-		t.Errorf("after a trial that failed: opened %v for %v, %d trials", opened, longer, b.trials)
-	}
-	for range 20 * breakAfter {
-		b.failed(b.until)
-	}
-	if b.until > 30*longBreak || b.trials != breakAfter {
-		t.Errorf("it waits for %v, and has %d trials", b.until, b.trials)
+	failures(&b, trialRows-1, firstBreak)
+	if wait, opened := b.failed(firstBreak); !opened || wait != 2*firstBreak || b.trials != 2*trialRows {
+		t.Errorf("after trials that failed: opened %v for %v, %d trials", opened, wait, b.trials)
 	}
 	if !b.passed() || !b.admit(0) {
 		t.Error("a success does not close it")
 	}
 	if b.passed() {
 		t.Error("the second success closes it again")
+	}
+}
+
+func TestBreaker_is_bounded(t *testing.T) {
+	var b breaker
+	for range 20 {
+		failures(&b, breakAfter, b.until)
+	}
+	if b.until > 20*longBreak || b.trials != breakAfter {
+		t.Errorf("it waits for %v, and has %d trials", b.until, b.trials)
 	}
 }
 

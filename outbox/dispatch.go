@@ -173,7 +173,7 @@ func (d *dispatcher) assign(ctx, hard context.Context) {
 func (d *dispatcher) inTrouble() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.Relay.trouble
+	return d.trouble
 }
 
 // ended takes in what came of a batch.
@@ -246,11 +246,15 @@ func (d *dispatcher) rest(ctx context.Context) {
 func (d *dispatcher) sleep(ctx context.Context, wait time.Duration) {
 	bounded, cancel := context.WithCancel(ctx)
 	defer cancel()
-	woken := make(chan error, 1)
-	go func() { woken <- d.cfg.Outbox.Wait(bounded, wait) }()
+	var err error
+	woken := make(chan struct{})
+	go func() {
+		defer close(woken)
+		err = d.cfg.Outbox.Wait(bounded, wait)
+	}()
 	start := d.now()
 	select {
-	case err := <-woken:
+	case <-woken:
 		if err != nil && ctx.Err() == nil {
 			d.noteDatabase(err)
 			pause(ctx, wait)

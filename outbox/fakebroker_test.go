@@ -43,11 +43,10 @@ type fakeOutlet struct {
 	notify      func(broker.Notice)
 	under       sync.WaitGroup
 
-	mu     sync.Mutex
-	err    error
-	gone   chan struct{} // closed when it begins to end
-	done   chan struct{}
-	queued chan func()
+	mu   sync.Mutex
+	err  error
+	gone chan struct{} // closed when it begins to end
+	done chan struct{}
 }
 
 func (b *fakeBroker) OpenOutlet(ctx context.Context, destination string, notify func(broker.Notice)) (broker.Outlet, error) {

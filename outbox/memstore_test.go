@@ -276,6 +276,18 @@ func (s *memStore) row(i int) store.Row {
 	return s.rows[i].Row
 }
 
+func (s *memStore) remembered() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.relays)
+}
+
+func (s *memStore) token(lane int) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leases[lane].Token
+}
+
 func (s *memStore) holders() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/holdfast-mq/holdfast/broker"
 	"github.com/holdfast-mq/holdfast/broker/brokertest"
@@ -16,41 +17,59 @@ var found ledger.Run
 // TestMain lets several cases run at once: they mostly wait.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given {
-		_ = flag.Set("test.parallel", "16")
+	usually("test.parallel", "16")
+	if !wholeOnElasticMQ() {
+		usually("test.skip", beyondContract)
 	}
-	os.Exit(found.End(m.Run()))
+	code := found.End(m.Run())
+	endServers(code)
+	os.Exit(code)
+}
+
+// usually sets a flag that was not given.
+func usually(name, value string) {
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
+	if !given {
+		_ = flag.Set(name, value)
+	}
 }
 
 // TestKumo runs the suite on the emulator in this process.
 func TestKumo(t *testing.T) {
 	t.Parallel()
-	onEach(t, "kumo", kumoURL(t))
+	onEach(t, standIn{name: "kumo", url: kumoURL(t), groupLease: lease, slow: 3})
 }
 
-func onEach(t *testing.T, emulator, url string) {
+// standIn is an emulator that the suite runs on.
+type standIn struct {
+	name       string        // as the ledger shows it
+	suffix     string        // of its rows
+	url        string        // where it answers
+	groupLease time.Duration // of FIFO queues
+	slow       float64       // as the suite has it
+}
+
+// onEach runs the suite on each kind of queue of an emulator.
+func onEach(t *testing.T, e standIn) {
 	t.Helper()
 	for _, fifo := range []bool{false, true} {
 		for _, sns := range []bool{false, true} {
 			name := map[bool]string{false: "SQS standard ", true: "SQS FIFO "}[fifo] + map[bool]string{false: "raw", true: "SNS"}[sns]
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				s := newService(t, url, fifo)
+				s := newService(t, e.url, fifo)
 				s.sns = sns
-				enter(emulator, brokertest.Run(t, env(name, s)))
+				if fifo {
+					s.lease = e.groupLease
+				}
+				suite := env(name+e.suffix, s)
+				suite.Slow = e.slow
+				result := brokertest.Run(t, suite)
+				result.Broker = e.name
+				found.Add(result)
 			})
 		}
-	}
-}
-
-// enter puts what kumo has shown into the ledger: it is the one that runs
-// everywhere.
-func enter(emulator string, result brokertest.Result) {
-	if emulator == "kumo" {
-		result.Broker = emulator
-		found.Add(result)
 	}
 }
 
@@ -79,7 +98,6 @@ func env(name string, s *service) brokertest.Env {
 			"PublishVia":        "SQS knows queues only",
 			"NewTransientQueue": "an SQS queue stays until somebody deletes it",
 		},
-		Slow: 3,
 	}
 	if s.sns {
 		e.LargestBody = snsLargest - 8<<10

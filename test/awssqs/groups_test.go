@@ -43,7 +43,7 @@ func receivesNothing(t *testing.T, session broker.Session, within time.Duration)
 // which the first fails, and one of another group, which waits for nobody.
 func TestAGroupKeepsItsOrderAroundAFailure(t *testing.T) {
 	t.Parallel()
-	s := newService(t, elasticMQ(t), true)
+	s := newService(t, elasticMQ(t).url, true)
 	for _, batch := range []int{1, 10} {
 		t.Run(fmt.Sprintf("received_by_%d", batch), func(t *testing.T) {
 			t.Parallel()
@@ -81,7 +81,7 @@ func TestAGroupKeepsItsOrderAroundAFailure(t *testing.T) {
 func TestManyOfOneGroupCanBeLookedAt(t *testing.T) {
 	t.Parallel()
 	const n = 15
-	s := newService(t, elasticMQ(t), true)
+	s := newService(t, elasticMQ(t).url, true)
 	queue := s.newQueue(t)
 	b := openWith(t, s.url, nil)
 	for i := range n {
@@ -125,7 +125,7 @@ func keep(context.Context, *broker.Stored) (broker.Action, error) { return broke
 
 func TestALeaseIsKeptWhileAHandlerRuns(t *testing.T) {
 	t.Parallel()
-	s := newService(t, elasticMQ(t), false)
+	s := newService(t, elasticMQ(t).url, false)
 	queue := s.newQueue(t)
 	s.publishTo(t, queue, "", "runs", "unread")
 	session := attach(t, openWith(t, s.url, nil), broker.Subscription{Queue: queue, Hold: time.Hour})
@@ -140,10 +140,10 @@ func TestALeaseIsKeptWhileAHandlerRuns(t *testing.T) {
 
 func TestARedrivePolicyIsSeenAndItsMovesAreRecognised(t *testing.T) {
 	t.Parallel()
-	s := newService(t, elasticMQ(t), false)
+	s := newService(t, elasticMQ(t).url, false)
 	dead, source := s.newQueue(t), fmt.Sprintf("source-%d", s.names.Add(1))
 	s.create(t, source, map[string]string{
-		"RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":"arn:aws:sqs:elasticmq:000000000000:%s","maxReceiveCount":"2"}`, dead),
+		"RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"2"}`, s.arn(t, dead)),
 	})
 	t.Cleanup(func() { s.deleteQueue(t, source) })
 	b := openWith(t, s.url, nil)

@@ -28,9 +28,9 @@ const (
 	// lease is how long a message stays with a consumer that is gone.
 	lease = 3 * time.Second
 
-	// downTime is for how long a cut lasts: longer than a lease, since a client
-	// that has nothing under way sees a shorter one nowhere.
-	downTime = 4 * time.Second
+	// longer is by how much a cut outlasts a lease: a client that has nothing
+	// under way sees a shorter one nowhere.
+	longer = time.Second
 
 	// callTakes bounds what the plain client does.
 	callTakes = 20 * time.Second
@@ -42,6 +42,7 @@ type service struct {
 	url    string
 	fifo   bool
 	sns    bool // what is published arrives in the envelope of SNS
+	lease  time.Duration
 	plain  *sqs.Client
 	sender broker.Publisher
 	names  *atomic.Int64
@@ -68,7 +69,7 @@ func settings(url string) awssqs.Config {
 
 func newService(t *testing.T, url string, fifo bool) *service {
 	t.Helper()
-	s := &service{url: url, fifo: fifo, names: &queueNames, cuts: map[broker.Broker]func(){}}
+	s := &service{url: url, fifo: fifo, lease: lease, names: &queueNames, cuts: map[broker.Broker]func(){}}
 	s.plain = sqs.New(sqs.Options{Region: "eu-west-1", BaseEndpoint: &url, Credentials: keys()})
 	b, err := awssqs.Open(t.Context(), settings(url))
 	if err != nil {
@@ -84,13 +85,15 @@ func newService(t *testing.T, url string, fifo bool) *service {
 func (s *service) open(t *testing.T) broker.Broker {
 	t.Helper()
 	p, through := faultproxy.Before(t, s.url)
-	b, err := awssqs.Open(t.Context(), settings(through))
+	conf := settings(through)
+	conf.Lease = s.lease
+	b, err := awssqs.Open(t.Context(), conf)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cuts[b] = func() { p.CutFor(downTime) }
+	s.cuts[b] = func() { p.CutFor(s.lease + longer) }
 	return b
 }
 

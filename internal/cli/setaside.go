@@ -296,6 +296,9 @@ func (f *redriveFlags) run(ctx context.Context, r *root, s store.SetAsides, filt
 		}
 	}
 	return r.withBroker(ctx, false, func(b app.Broker) error {
+		if len(rows) == filter.Limit {
+			r.say("these are the first %d only: see --limit, or run it again", filter.Limit)
+		}
 		id, done, err := triage.Redrive(ctx, s, b, triage.RedriveOptions{AsideFilter: filter, Queue: f.toQueue})
 		printed := r.result(redriveResult{"result", "redriven", id, done},
 			fmt.Sprintf("gave back %d of %s; replay id %s", done.Moved, count(done.Total, "message"), id), done.Gone, len(filter.IDs)-done.Total)

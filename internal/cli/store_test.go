@@ -171,7 +171,8 @@ func TestSetAside(t *testing.T) {
 	}
 	f.want(f.run("setaside", "redrive", id), exitIncomplete, "1 of the ids")
 	f.want(f.run("setaside", "redrive", "--all", "--to-queue", "nowhere"), exitIncomplete)
-	f.want(f.run("setaside", "redrive", "--consumer", "billing", "--output", "json"), exitOK, `"moved":2`)
+	f.want(f.run("setaside", "redrive", "--consumer", "billing", "--limit", "1"), exitOK, "the first 1 only", "gave back 1 of 1")
+	f.want(f.run("setaside", "redrive", "--consumer", "billing", "--output", "json"), exitOK, `"moved":1`)
 	f.depth("orders", 3)
 	f.want(f.run("setaside", "drop", id), exitUsage, "give --yes")
 	f.want(f.run("setaside", "drop", id, "--yes"), exitIncomplete, "removed 0 messages")

@@ -9,7 +9,7 @@ import (
 
 // tests are which test of this package runs which example.
 var tests = map[string]string{
-	"embedded": "TestEmbedded", "everybroker": "TestEverybroker", "rabbitmq": "TestRabbitMQ", "sidecar": "TestSidecar", "unittest": "its own",
+	"embedded": "TestEmbedded", "everybroker": "TestEverybroker", "orders": "TestOrders", "rabbitmq": "TestRabbitMQ", "sidecar": "TestSidecar", "unittest": "its own",
 }
 
 func TestEachExample_is_run_by_a_test(t *testing.T) {

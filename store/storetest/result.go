@@ -3,7 +3,6 @@ package storetest
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 )
 
 // Status is what came of a case. The set is closed.
@@ -64,15 +63,13 @@ func (r *Result) Count(s Status) int {
 }
 
 // Table shows results beside each other: a row for each store, and below it
-// what did not pass.
+// what did not pass. The columns are the same in every table.
 func Table(results ...Result) string {
 	var text strings.Builder
-	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "store\tpassed\tfailed\tnot for this store")
+	fmt.Fprintf(&text, "%-24s %6s  %6s  %s\n", "store", "passed", "failed", "not for this store")
 	for _, r := range results {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\n", r.Name, r.Count(Passed), r.Count(Failed), r.Count(NotForStore))
+		fmt.Fprintf(&text, "%-24s %6d  %6d  %18d\n", r.Name, r.Count(Passed), r.Count(Failed), r.Count(NotForStore))
 	}
-	w.Flush() // a strings.Builder takes everything
 	for _, r := range results {
 		for _, o := range r.Outcomes {
 			if o.Status != Passed {

@@ -13,7 +13,8 @@ import (
 
 func TestSuite(t *testing.T) {
 	testenv.NeedPostgres(t)
-	storetest.Run(t, storetest.Env{Name: "postgres", New: suitePlace, Slow: 2})
+	result := storetest.Run(t, storetest.Env{Name: "PostgreSQL", New: suitePlace, Slow: 2})
+	testenv.Show(t, "HOLDFAST_STORES", storetest.Table(result))
 }
 
 func suitePlace(t *testing.T) storetest.Place {

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"testing"
 
+	"github.com/holdfast-mq/holdfast/internal/testenv"
 	"github.com/holdfast-mq/holdfast/store/storetest"
 )
 
@@ -11,5 +12,5 @@ func TestSuite(t *testing.T) {
 	for _, env := range []storetest.Env{Env(), SharedEnv()} {
 		t.Run(env.Name, func(t *testing.T) { results = append(results, storetest.Run(t, env)) })
 	}
-	t.Logf("\n%s", storetest.Table(results...))
+	testenv.Show(t, "HOLDFAST_STORES", storetest.Table(results...))
 }

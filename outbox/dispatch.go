@@ -12,6 +12,11 @@ const (
 	// asks to be woken: an idle relay costs producers a notification.
 	idleAfter = 3
 
+	// carefulBatch is the most that is claimed of a lane at once where rows are
+	// left for a human: after a crash these are all that was claimed, published
+	// or not.
+	carefulBatch = 50
+
 	// lastWords bounds what a relay still writes when it has stopped.
 	lastWords = 5 * time.Second
 )
@@ -150,6 +155,9 @@ func (d *dispatcher) claims() (claims []store.Claim) {
 func (d *dispatcher) claim(l *lane, skip []string, rules rules) store.Claim {
 	c := store.Claim{Lane: l.number, Relay: d.self.ID, Token: l.token, Limit: d.limit(), Skip: skip}
 	rules.apply(&c)
+	if c.LeaveAll || len(c.Leave) > 0 {
+		c.Limit = min(c.Limit, carefulBatch)
+	}
 	return c
 }
 

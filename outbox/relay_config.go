@@ -88,7 +88,8 @@ type RelayConfig struct {
 
 	// Batch is how many rows of a lane are claimed at once: 1 to 5,000. 0 means
 	// 500. It is less while payloads are large, so that the rows in the memory of
-	// one lane weigh some 8 MiB.
+	// one lane weigh some 8 MiB, and at most 50 where a route leaves rows for a
+	// human, who then has fewer of them to look at after a crash.
 	Batch int
 
 	// Parallel is how many lanes are published at once: 1 to 64. 0 means 8.

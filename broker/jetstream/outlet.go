@@ -141,7 +141,9 @@ func (o *outlet) letter(key string, m *broker.Message) (letter, error) {
 	out := &nats.Msg{Subject: key, Header: headersOf(m), Data: m.Body}
 	out.Header[headerExpectStream] = []string{o.stream}
 	if m.ID != "" {
-		out.Header[headerNatsID] = []string{m.ID}
+		// One message may be published under several subjects of a stream, which
+		// drops what has the id of another.
+		out.Header[headerMessageID], out.Header[headerNatsID] = []string{m.ID}, []string{m.ID + "@" + key}
 	}
 	if size := headersSize(out.Header); size > maxHeaders {
 		return nil, fmt.Errorf("%w: jetstream: the headers have %d bytes and JetStream takes %d", broker.ErrConfig, size, maxHeaders)

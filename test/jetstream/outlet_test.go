@@ -74,6 +74,8 @@ func TestOutletOutcomes(t *testing.T) {
 		p.must(p.outcome(hand(o, "orders.in", &broker.Message{ID: "once"})))
 	}
 	p.wantStored("ORDERS", 7)
+	p.must(p.outcome(hand(o, "orders.also", &broker.Message{ID: "once"})))
+	p.wantStored("ORDERS", 8)
 	p.wantStored("OTHER", 0)
 	if o.Err() != nil || full.Err() != nil {
 		t.Errorf("an outlet is over: %v, %v", o.Err(), full.Err())

@@ -126,10 +126,10 @@ func TestRelayOfAFullQueue(t *testing.T) {
 		}
 		r := startRelay(t, p, openRabbitMQ(t, url))
 		p.add(t, ordered("full", "a", 6)...)
-		testenv.Eventually(t, patience, "the broker refuses", func() bool { return len(r.seen(outbox.RelayRefused)) > 0 })
-		if n := p.counts(t); n["full published"] != 3 {
-			t.Errorf("rows are %v", n)
-		}
+		testenv.Eventually(t, patience, "the broker takes three and refuses one", func() bool {
+			n := p.counts(t)
+			return n["full published"] == 3 && n["full pending refused"] == 1 && len(r.seen(outbox.RelayRefused)) > 0
+		})
 		drain(t, url, "small")
 		p.reaches(t, map[string]int{"full published": 6})
 	})

@@ -87,7 +87,8 @@ func (s *shop) check(t *testing.T) {
 	if got, want := fmt.Sprint(s.parked(t)), fmt.Sprintf("map[malformed:%d]", malformed); got != want {
 		t.Errorf("parked are %s, want %s", got, want)
 	}
-	if n := s.unpublished(t) + s.waiting(t) + s.asides(t); n != 0 {
+	// What the stop has given back to the queues are second copies.
+	if n := s.unpublished(t) + s.asides(t); n != 0 {
 		t.Errorf("%d are still on their way", n)
 	}
 }

@@ -88,7 +88,7 @@ func (o *fakeOutlet) Publish(key string, m *broker.Message, done func(error)) {
 			done(broker.ErrUnknown)
 			return
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // of fake time, in which all who use it run
 		if answer != nil {
 			done(answer(s))
 			return

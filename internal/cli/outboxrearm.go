@@ -61,6 +61,9 @@ func (f *rearmFlags) run(ctx context.Context, r *root, s store.Outbox, filter st
 	if err != nil {
 		return err
 	}
+	if len(rows) == filter.Limit {
+		r.say("these are the first %d only: see --limit, or run it again", filter.Limit)
+	}
 	uncertain := 0
 	for _, w := range rows {
 		if w.State == store.Publishing || w.Class == store.ClassUnknown || w.Unknowns > 0 {

@@ -77,7 +77,7 @@ func printError(w io.Writer, err error) {
 	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimPrefix(strings.TrimPrefix(strings.TrimRight(line, "\n"), "holdfast: "), "triage: ")
-		fmt.Fprintf(w, "holdfast: %s\n", printable(line))
+		fmt.Fprintf(w, "holdfast: %s\n", printable(strings.ReplaceAll(line, "\t", "  ")))
 	}
 	if todo := advice(err); todo != "" {
 		fmt.Fprintf(w, "holdfast: %s\n", todo)

@@ -97,6 +97,11 @@ func TestStoreUsage(t *testing.T) {
 	} {
 		f.want(f.run(strings.Fields(line)...), exitUsage, want)
 	}
+	r := f.run("outbox", "status", "--store", "postgres://u:secret@127.0.0.1:1/d")
+	f.want(r, exitUnreachable, "connection refused", "check that the database is up")
+	if strings.Contains(r.errOut, `\t`) {
+		t.Errorf("a tab is shown as an escape: %s", r.errOut)
+	}
 	f.env.Getenv = func(string) string { return "" }
 	f.want(f.run("outbox", "status"), exitUsage, "which database?")
 }

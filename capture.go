@@ -35,6 +35,9 @@ func newCapture(j *job, now time.Time) *broker.Capture {
 	} else {
 		c.ID = captureID(m)
 	}
+	if c.Trace == "" {
+		c.Trace = j.traceParent()
+	}
 	c.Attempt, c.Lap, c.Crashes, c.Reason = d.attempt, d.lap, d.crashes, d.reason
 	c.Host = hostname()
 	if j.cause != nil {

@@ -48,6 +48,9 @@ type ConsumerConfig struct {
 	// Observer is told of every event. It may be nil.
 	Observer Observer
 
+	// Tracer follows each attempt. It may be nil.
+	Tracer Tracer
+
 	// Name is shown to operators beside the consumer, where the broker shows
 	// one. Empty means the driver's choice.
 	Name string

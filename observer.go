@@ -52,6 +52,7 @@ type Event struct {
 	Reason    Reason        // of EventParked
 	Wait      time.Duration // until the next attempt, lap, try or connect
 	Duration  time.Duration // what the handler took
+	Settling  time.Duration // from there until the fate was durable: for a copy, its confirm
 	Err       error
 	Text      string
 }

@@ -23,7 +23,9 @@ type job struct {
 	late     bool // the last call went beyond Policy.Timeout
 	refusals int
 
+	settling  time.Time // when the fate went to the driver
 	captureID string
+	span      Span // nil where nobody traces
 }
 
 // run calls the handler until there is a fate, and settles. stopping ends when
@@ -39,10 +41,11 @@ func (s *stint) run(stopping context.Context, j *job, slot int) {
 		}
 	}()
 	m := j.d.Message()
+	ctx := s.trace(j)
 	for j.facts.try = 1; ; j.facts.try++ {
 		m.Try = j.facts.try
 		began := time.Now()
-		j.reply, j.late, j.cause = s.call(m)
+		j.reply, j.late, j.cause = s.call(ctx, m)
 		j.took = time.Since(began)
 		if j.cause == nil {
 			j.decision = decision{fate: broker.FateDone, attempt: j.facts.attempt}
@@ -97,8 +100,7 @@ func (s *stint) sleepBetweenTries(stopping context.Context, d time.Duration) boo
 }
 
 // call invokes the handler once. A panic is an error.
-func (s *stint) call(m *Message) (reply *Reply, late bool, err error) {
-	ctx := s.work
+func (s *stint) call(ctx context.Context, m *Message) (reply *Reply, late bool, err error) {
 	if t := s.cfg.Policy.Timeout; t > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, t, fmt.Errorf("holdfast: the handler took longer than Policy.Timeout (%v)", t))

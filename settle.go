@@ -26,6 +26,7 @@ func (s *stint) settle(j *job) {
 			set.Capture = newCapture(j, time.Now())
 		}
 	}
+	j.settling = time.Now()
 	j.d.Settle(set, func(err error) { s.settled(j, err) })
 }
 
@@ -109,10 +110,10 @@ func (s *stint) retrySettlement(j *job, err error) {
 		defer s.markStuck(-1, nil)
 		select {
 		case <-s.session.Done():
-			s.abandon(1)
+			s.abandonStuck(j, err)
 			return
 		case <-s.work.Done():
-			s.abandon(1)
+			s.abandonStuck(j, err)
 			return
 		case <-time.After(wait):
 		}
@@ -121,6 +122,11 @@ func (s *stint) retrySettlement(j *job, err error) {
 		}
 		s.settle(j)
 	})
+}
+
+func (s *stint) abandonStuck(j *job, err error) {
+	s.abandon(1)
+	s.endSpan(j, s.eventOf(EventReleased, j, 0, err))
 }
 
 // repair makes the places of the failure path again: opening a session does,
@@ -156,14 +162,23 @@ var fateEvents = map[broker.Fate]EventKind{
 }
 
 func (s *stint) tellFate(j *job) {
-	if s.cfg.Observer != nil {
-		s.tell(fateEvents[j.decision.fate], j, j.decision.wait)
+	if s.cfg.Observer == nil && j.span == nil {
+		return
 	}
+	ev := s.eventOf(fateEvents[j.decision.fate], j, j.decision.wait, j.cause)
+	ev.Settling = time.Since(j.settling)
+	s.event(ev)
+	s.endSpan(j, ev)
 }
 
 func (s *stint) tellUnsettled(j *job, err error) {
-	if s.cfg.Observer != nil {
-		s.event(s.eventOf(EventUnsettled, j, 0, err))
+	if s.cfg.Observer == nil && j.span == nil {
+		return
+	}
+	ev := s.eventOf(EventUnsettled, j, 0, err)
+	s.event(ev)
+	if !j.open(err) {
+		s.endSpan(j, ev)
 	}
 }
 

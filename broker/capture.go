@@ -68,6 +68,7 @@ const (
 	HeaderNotBefore     = HeaderPrefix + "not-before"
 	HeaderHost          = HeaderPrefix + "host"
 	HeaderToken         = HeaderPrefix + "token"
+	HeaderTrace         = HeaderPrefix + "trace"
 
 	// HeaderExpiration keeps the expiration that the original had and that
 	// copies must not have. A driver writes it; it is not part of Capture.
@@ -128,6 +129,10 @@ type Capture struct {
 	// Token is the identity that the producer gave the message (its message
 	// id), verbatim, so that it survives a tool that gives copies new ids.
 	Token string
+
+	// Trace is the W3C traceparent of the attempt that failed first, so that
+	// every later one can be linked to it; empty where nobody traces.
+	Trace string
 }
 
 // Each calls set for every field of c that is not empty, in a fixed order.
@@ -160,6 +165,7 @@ func (c *Capture) Each(set func(name string, value any)) {
 	at(HeaderNotBefore, c.NotBefore)
 	text(HeaderHost, c.Host)
 	text(HeaderToken, c.Token)
+	text(HeaderTrace, c.Trace)
 }
 
 // ReadCapture reads the capture that a message carries. It returns nil and no
@@ -193,6 +199,7 @@ func ReadCapture(get func(name string) (any, bool), queue string) (*Capture, err
 		NotBefore:     r.time(HeaderNotBefore),
 		Host:          r.text(HeaderHost),
 		Token:         r.text(HeaderToken),
+		Trace:         r.text(HeaderTrace),
 	}
 	switch {
 	case r.err != nil:

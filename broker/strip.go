@@ -8,7 +8,7 @@ var captureFields = func() map[string]bool {
 	for _, name := range []string{
 		HeaderVersion, HeaderID, HeaderAttempt, HeaderLap, HeaderCrashes, HeaderReason, HeaderError, HeaderErrorSHA256,
 		HeaderCause, HeaderQueue, HeaderExchange, HeaderKey, HeaderFirstFailedAt, HeaderFailedAt, HeaderNotBefore,
-		HeaderHost, HeaderToken,
+		HeaderHost, HeaderToken, HeaderTrace,
 	} {
 		fields[name] = true
 	}

@@ -10,7 +10,7 @@ func TestCaptureFieldIsAllThatACaptureSets(t *testing.T) {
 	now := time.Now()
 	c := Capture{
 		ID: "id", Attempt: 1, Lap: 1, Crashes: 1, Reason: ReasonVerdict, Error: "e", ErrorSHA256: "s", Cause: "c",
-		Origin: Origin{Exchange: "x", Key: "k", Queue: "q"}, FirstFailedAt: now, FailedAt: now, NotBefore: now, Host: "h", Token: "t",
+		Origin: Origin{Exchange: "x", Key: "k", Queue: "q"}, FirstFailedAt: now, FailedAt: now, NotBefore: now, Host: "h", Token: "t", Trace: "00-1-2-01",
 	}
 	n := 0
 	c.Each(func(name string, _ any) {

@@ -76,10 +76,19 @@ func waitTimes(sc *scene) {
 	sc.must(within(sc, "the end of the wait", ended))
 }
 
+// waitCancelled waits again where a wait ends early: a store may wake whom it
+// has nothing to tell, as when it begins to listen.
 func waitCancelled(sc *scene) {
 	ctx, cancel := context.WithCancel(sc.ctx())
 	ended := make(chan error, 1)
-	go func() { ended <- sc.s.Wait(ctx, time.Hour) }()
+	go func() {
+		for {
+			if err := sc.s.Wait(ctx, time.Hour); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
 	cancel()
 	sc.is(within(sc, "the end of the wait", ended), context.Canceled)
 	sc.is(sc.s.Wait(ctx, time.Hour), context.Canceled)

@@ -99,11 +99,15 @@ func startWorker(t *testing.T, j job) *exec.Cmd {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if t.Failed() && cmd.ProcessState == nil { // what it does is what went wrong
+			_ = cmd.Process.Signal(syscall.SIGQUIT)
+			_ = cmd.Wait()
+		}
 		killWorker(cmd)
 		text, _ := os.ReadFile(said.Name())
 		_ = said.Close()
-		if t.Failed() && len(text) > 0 {
-			t.Logf("relay %d said:\n%.4000s", cmd.Process.Pid, text)
+		if t.Failed() {
+			t.Logf("relay %d ended with %v and had said:\n%.40000s", cmd.Process.Pid, cmd.ProcessState, text)
 		}
 	})
 	return cmd

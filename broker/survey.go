@@ -1,0 +1,63 @@
+package broker
+
+import (
+	"context"
+	"time"
+)
+
+// Surveyor is a driver that can tell what its broker knows of sources, without
+// touching a message. What a broker cannot tell stays zero, and Unknown says
+// so.
+type Surveyor interface {
+	// Survey looks at the given sources and at the parked places that belong to
+	// them. A source that does not exist is in the result with its Err of class
+	// [ErrMissing]. It returns an error only when nothing could be asked.
+	Survey(ctx context.Context, queues []string) (Survey, error)
+}
+
+// Survey is what a broker tells of itself.
+type Survey struct {
+	Product string
+	Sources []SourceSurvey
+
+	// Trouble are faults of the broker as a whole, for people.
+	Trouble []string
+}
+
+// SourceSurvey is one queue, subscription or consumer with what it leads to.
+type SourceSurvey struct {
+	Queue string
+	Err   error // why it could not be looked at
+
+	// Ready are messages that wait, Unsettled those that were handed out.
+	// Consumers is how many clients take messages, and -1 where the broker does
+	// not tell.
+	Ready     int
+	Unsettled int
+	Consumers int
+
+	// Oldest is the age of the oldest that waits; 0 where it is not told.
+	Oldest time.Duration
+
+	// NativeLimit is after how many deliveries the broker takes a message away,
+	// 0 for never, and Dead where it goes: empty is nowhere. DeadErr is why what
+	// it takes away is lost, or cannot be read there.
+	NativeLimit int
+	Dead        string
+	DeadErr     error
+
+	// Stranded are messages that no consumer will ever get, by their number on
+	// the broker.
+	Stranded []string
+
+	// Parked is how many messages the parked place has; ParkedBounds are rules
+	// of the broker that will remove some of them (age, size, number).
+	Parked       int
+	ParkedBounds []string
+
+	// Retention is how long the broker keeps a message; 0 for ever.
+	Retention time.Duration
+
+	// Unknown names what could not be had, and why.
+	Unknown []string
+}

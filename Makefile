@@ -64,6 +64,5 @@ recording: build ## make the moving picture of the README anew
 
 clean: services-stop ## stop the services and remove all that was built or stored
 	scripts/postgres remove
-	HOLDFAST_SET=second scripts/services stop
-	HOLDFAST_SET=second scripts/postgres remove
+	for set in second third; do HOLDFAST_SET=$$set scripts/services stop; HOLDFAST_SET=$$set scripts/postgres remove; done
 	rm -rf bin .services .services-* .services*.env

@@ -174,6 +174,7 @@ func (d *dispatcher) took(taken []store.Lease, seen map[int]store.Lease) {
 
 func (d *dispatcher) forget(ctx context.Context, s store.Standing, now time.Duration) {
 	if ids := d.roster.forgettable(s, now); len(ids) > 0 {
+		d.roster.forget(ids)
 		_ = d.call(ctx, func(ctx context.Context) error { return d.cfg.Outbox.Forget(ctx, ids) })
 	}
 }

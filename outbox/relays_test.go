@@ -241,3 +241,23 @@ func TestRelay_beside_a_longer_lease(t *testing.T) {
 		t.Error("nobody dies")
 	}
 }
+
+// TestRelay_forgotten_comes_back is of a relay that was frozen in its first second
+// and woke between its removal and the next look of who removed it: it begins
+// again with the beat that it died with.
+func TestRelay_forgotten_comes_back(t *testing.T) {
+	mine := settings{Lease: time.Second, Default: Republish}
+	r := newRoster("self", mine)
+	standing := store.Standing{Relays: []store.Relay{{ID: "frozen", Beat: 1, Settings: mine.String()}}}
+	r.saw(standing, 0)
+	r.saw(standing, 2*time.Second)
+	ids := r.forgettable(standing, 2*time.Second)
+	if !slices.Equal(ids, []string{"frozen"}) {
+		t.Fatalf("%v are to be forgotten", ids)
+	}
+	r.forget(ids)
+	r.saw(standing, 2500*time.Millisecond)
+	if r.dead("frozen", 3*time.Second) {
+		t.Error("who beats again is held for dead")
+	}
+}

@@ -93,6 +93,16 @@ func (r *roster) forgettable(s store.Standing, now time.Duration) (ids []string)
 	return ids
 }
 
+// forget drops what is known of relays that are being removed. One that was only
+// paused begins its beats anew when it comes back: held against the beat that it
+// died with, the same number would be no sign of life, and it would be removed
+// again and again.
+func (r *roster) forget(ids []string) {
+	for _, id := range ids {
+		delete(r.known, id)
+	}
+}
+
 // rules are this relay's, together with those of all others that are
 // remembered.
 func (r *roster) rules() rules {

@@ -38,6 +38,15 @@ func (r RabbitMQ) Ctl(t testing.TB, args ...string) string {
 	return r.service(t, "ctl", args...)
 }
 
+// CtlCommand is what a shell runs for rabbitmqctl against the broker.
+func (r RabbitMQ) CtlCommand(t testing.TB) string {
+	t.Helper()
+	if r.services == "" {
+		Skip(t, r.Name, "not run by scripts/services, so there is no rabbitmqctl for it")
+	}
+	return r.services + " ctl " + r.Name
+}
+
 // Kill ends the broker with SIGKILL. When the test ends it is started again, should the test not have done so.
 func (r RabbitMQ) Kill(t testing.TB) {
 	t.Helper()

@@ -51,9 +51,11 @@ func fates(list ...*running) map[string]holdfast.EventKind {
 }
 
 // awaitAll waits until each of n messages has a fate and nothing is under way.
-func (s *scene) awaitAll(n int, r *running) {
+func (s *scene) awaitAll(n int, r *running) { s.awaitAllWithin(s.env.scaled(patience), n, r) }
+
+func (s *scene) awaitAllWithin(d time.Duration, n int, r *running) {
 	s.Helper()
-	s.eventually("everything is settled", func() bool {
+	s.eventuallyWithin(d, "everything is settled", func() bool {
 		return len(fates(r)) >= n && r.Books().InFlight == 0 && s.waiting(s.queue) == 0
 	})
 }
@@ -95,10 +97,14 @@ func restart(s *scene) {
 	s.env.Restart(s.T)
 	s.publish(numbered("after", after)...)
 	r.awaitTold(holdfast.EventAttached, 2)
-	s.awaitAll(before+after, r)
+	s.awaitAllWithin(s.env.scaled(patience)+deadLetterRetry, before+after, r)
 	r.stop()
 	s.wantAll(before+after, r)
 }
+
+// deadLetterRetry is how long RabbitMQ keeps what it could not dead-letter, since
+// the target was down when the rung ended: a restart took longer than it should.
+const deadLetterRetry = 3 * time.Minute
 
 // blocked: copies wait, what needs none goes on, and an operator can see why.
 // The first message lets the consumer leave its one-at-a-time start.

@@ -49,10 +49,15 @@ func (s *scene) ctx() context.Context {
 // long. It is the only way to wait for what gives no signal.
 func (s *scene) eventually(what string, ok func() bool) {
 	s.Helper()
-	deadline := time.Now().Add(s.env.scaled(patience))
+	s.eventuallyWithin(s.env.scaled(patience), what, ok)
+}
+
+func (s *scene) eventuallyWithin(d time.Duration, what string, ok func() bool) {
+	s.Helper()
+	deadline := time.Now().Add(d)
 	for !ok() {
 		if time.Now().After(deadline) {
-			s.Fatalf("not within %v: %s", s.env.scaled(patience), what)
+			s.Fatalf("not within %v: %s", d, what)
 		}
 		time.Sleep(pollEvery)
 	}

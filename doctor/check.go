@@ -40,7 +40,7 @@ const (
 )
 
 // groups are the checks by the files that list them.
-var groups = [][]Check{}
+var groups = [][]Check{deadLetterChecks, runningChecks, deployChecks, storeChecks}
 
 // Checks are all checks, in the order of their ids.
 func Checks() []Check {
@@ -53,19 +53,49 @@ func Checks() []Check {
 type Report struct {
 	Findings []Finding `json:"findings"` // worst first, then by id and subject
 
+	// Accepted are findings that a [Baseline] accepts, and Stale the entries of
+	// it that do not act.
+	Accepted []Accepted `json:"accepted,omitempty"`
+	Stale    []Stale    `json:"stale,omitempty"`
+
 	// Blind names what could not be looked at, and why.
 	Blind []string `json:"blind,omitempty"`
 
-	// Ran and Skipped count the checks.
-	Ran     int `json:"ran"`
-	Skipped int `json:"skipped"`
+	// Sources are those that were looked at. Missed are those that were asked for
+	// and gave nothing.
+	Sources []Source `json:"sources,omitempty"`
+	Missed  []Source `json:"missed,omitempty"`
+
+	// Checks are those that were to run; Ran and Skipped count them.
+	Checks  []Check `json:"-"`
+	Ran     int     `json:"ran"`
+	Skipped int     `json:"skipped"`
+}
+
+// DidRun reports whether there was something to look at for a check.
+func (r Report) DidRun(c Check) bool { return slices.Contains(r.Sources, c.Needs) }
+
+// ran is the same by a check's id.
+func (r Report) ran(id string) bool {
+	return slices.ContainsFunc(r.Checks, func(c Check) bool { return c.ID == id && r.DidRun(c) })
+}
+
+// Worst is the highest severity of the findings, and 0 without one.
+func (r Report) Worst() Severity {
+	if len(r.Findings) == 0 {
+		return 0
+	}
+	return r.Findings[0].Severity
 }
 
 // Examine runs every check that the facts have the sources for.
-func Examine(f *Facts) Report {
-	var r Report
-	for _, c := range Checks() {
-		if !f.has(c.Needs) {
+func Examine(f *Facts) Report { return Run(f, Checks()) }
+
+// Run runs those of the checks that the facts have the sources for.
+func Run(f *Facts, checks []Check) Report {
+	r := Report{Sources: f.looked(), Missed: f.Missed, Checks: checks}
+	for _, c := range checks {
+		if !r.DidRun(c) {
 			r.Skipped++
 			continue
 		}

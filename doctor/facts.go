@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"sync"
 	"time"
 
 	"github.com/holdfast-mq/holdfast/doctor/management"
@@ -19,6 +20,10 @@ type Facts struct {
 	RabbitMQ *management.Snapshot
 	Before   *management.Snapshot
 
+	// Heads is when the message at the head of a parked queue failed, where the
+	// broker does not tell and somebody has looked.
+	Heads map[Head]time.Time
+
 	// Names says which queues of the broker are Holdfast's own.
 	Names Names
 
@@ -31,8 +36,29 @@ type Facts struct {
 	// Limits are the thresholds of the checks.
 	Limits Limits
 
-	// Blind names what could not be looked at, and why.
-	Blind []string
+	// Blind names what could not be looked at, and why. Missed are the sources
+	// among it that were asked for and gave nothing at all.
+	Blind  []string
+	Missed []Source
+
+	split sync.Once
+	parts []*vhost
+}
+
+// Head names the head of a queue.
+type Head struct{ VHost, Queue string }
+
+// sources are all of them, in the order of reports.
+var sources = []Source{SourceRabbitMQ, SourceService, SourceManifests, SourceStore, SourceBroker, SourcePrometheus}
+
+func (f *Facts) looked() []Source {
+	var looked []Source
+	for _, s := range sources {
+		if f.has(s) {
+			looked = append(looked, s)
+		}
+	}
+	return looked
 }
 
 func (f *Facts) has(s Source) bool {

@@ -11,7 +11,7 @@ var limitWithoutTarget = Check{
 	Find: func(f *Facts) (found []Finding) {
 		for _, v := range f.vhosts() {
 			for _, p := range v.paths {
-				if _, dead := v.index.Queue(p.Queue).DeadLetter(); dead || p.Limit == 0 || v.own(p.Queue) || v.source(p.Queue) && p.Limit >= ownLimit {
+				if _, dead := v.index.Queue(p.Queue).DeadLetter(); dead || p.Limit == 0 || v.own(p.Queue) || v.keeps(p.Queue) || v.source(p.Queue) && p.Limit >= ownLimit {
 					continue
 				}
 				found = append(found, Finding{

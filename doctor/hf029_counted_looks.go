@@ -3,12 +3,12 @@ package doctor
 import "fmt"
 
 var countedLooks = Check{
-	ID: "HF029", Title: "parked queue of which looking is counted against a delivery limit", Needs: SourceRabbitMQ, Runbook: deadLetterPage,
+	ID: "HF029", Title: "parked or dead-letter queue of which looking is counted against a delivery limit", Needs: SourceRabbitMQ, Runbook: deadLetterPage,
 	Find: func(f *Facts) (found []Finding) {
 		for _, v := range f.vhosts() {
 			for _, q := range v.queues {
 				limit := v.rules.Limit(v.index.Queue(q.Name))
-				if v.names.Role(q.Name) != RoleParked || limit == 0 {
+				if v.names.Role(q.Name) != RoleParked && !v.keeps(q.Name) || limit == 0 {
 					continue
 				}
 				found = append(found, Finding{

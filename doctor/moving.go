@@ -40,6 +40,14 @@ func (f *Facts) slots(q management.Queue) (slots int64, channels []string) {
 	return slots, channels
 }
 
+// keeps reports whether a queue of somebody else's keeps dead letters for a
+// person: nobody consumes it, and none of it goes on.
+func (v *vhost) keeps(queue string) bool {
+	q := v.byName[queue]
+	_, goesOn := v.index.Queue(queue).DeadLetter()
+	return v.dead[queue] && !v.own(queue) && !v.source(queue) && q.Consumers == 0 && !goesOn
+}
+
 // waits reports whether a queue is one in which messages wait to come back: it
 // has no consumer by design, and dead-letters to a queue that has some.
 func (v *vhost) waits(queue string) bool {
@@ -55,3 +63,5 @@ func (v *vhost) waits(queue string) bool {
 	}
 	return false
 }
+
+type permission = management.Permission

@@ -187,6 +187,17 @@ func (d *desk) becomes(page, section string, n, code int) result {
 	return r
 }
 
+// shows types a block again and again until its output has a text.
+func (d *desk) shows(page, section string, n int, text string) {
+	d.Helper()
+	deadline := time.Now().Add(patience)
+	for r := d.typed(page, section, n); !strings.Contains(r.out, text); r = d.typed(page, section, n) {
+		if time.Now().After(deadline) {
+			d.Fatalf("not within %v: %q: %v", patience, text, r)
+		}
+	}
+}
+
 func (d *desk) eventually(what string, ok func() bool) {
 	d.Helper()
 	testenv.Eventually(d.T, patience, what, ok)

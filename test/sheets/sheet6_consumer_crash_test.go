@@ -35,7 +35,9 @@ func TestConsumerSilent(t *testing.T) {
 	for _, id := range []string{"1", "2", "3"} {
 		d.publish("", queue, id, "order")
 	}
-	d.want(page, "Detection", 0, 1, "HF021", queue)
+	if r := d.becomes(page, "Detection", 0, 1); !contains(r.out, "HF022") {
+		t.Errorf("it is not told that nothing moves: %v", r)
+	}
 
 	silent.kill()
 	d.consume(done.handler())

@@ -36,11 +36,8 @@ func TestConfirmNeverArrives(t *testing.T) {
 	next := d.start(nil, "relay", "--leave-all", "--lease", "3s")
 	d.becomes(page, "Recovery", 0, 0)
 	next.becomesReady()
-	d.eventually("the row is left for a human", func() bool {
-		return d.rows("SELECT count(*) FROM holdfast.outbox WHERE state = 'publishing' AND error_at IS NOT NULL") == 1
-	})
 	before := done.count("order")
-	d.want(page, "Recovery", 1, 0, "order.placed")
+	d.shows(page, "Recovery", 1, "order.placed")
 	d.want(page, "Recovery", 2, 0, "1")
 	d.eventually("the row is published", func() bool { return done.count("order") > before })
 }

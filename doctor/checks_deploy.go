@@ -1,0 +1,12 @@
+package doctor
+
+// deployChecks foretell what the next start, deploy or login will run into.
+var deployChecks = []Check{
+	permissionMissing, defaultExchangeRefused, argumentsDiffer, inertResource, loginRefused, storedPasswordDiffers,
+	boundAndNotPublished, publishedAndNotBound, declaredTwice, droppedByExchange,
+}
+
+const (
+	driftPage   = "credential-drift.md"
+	bindingPage = "binding-nothing-publishes.md"
+)

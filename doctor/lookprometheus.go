@@ -1,0 +1,147 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/holdfast-mq/holdfast/alerts"
+	"github.com/holdfast-mq/holdfast/broker"
+)
+
+// LookAtPrometheus asks a Prometheus over its HTTP API, version 2 or 3, at
+// http(s)://user:password@host:9090, which is never printed. An error is of
+// class [broker.ErrConfig], [broker.ErrCredentials] or [broker.ErrUnreachable].
+func LookAtPrometheus(ctx context.Context, address string) (*PrometheusFacts, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%w: the URL of a Prometheus is http(s)://host:9090", broker.ErrConfig)
+	}
+	p := prometheus{user: u.User, facts: &PrometheusFacts{Labels: map[string][]string{}}}
+	u.User = nil
+	u.Path = strings.TrimSuffix(u.Path, "/")
+	p.base, p.facts.URL = u.String(), u.String()
+	for _, step := range []func(context.Context) error{p.rules, p.targets, p.alertmanagers, p.labels} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return p.facts, nil
+}
+
+type prometheus struct {
+	base  string
+	user  *url.Userinfo
+	facts *PrometheusFacts
+}
+
+func (p prometheus) get(ctx context.Context, path string, data any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+"/api/v1/"+path, nil)
+	if err != nil {
+		return fmt.Errorf("%w: Prometheus: the address cannot be asked", broker.ErrConfig)
+	}
+	if p.user != nil {
+		password, _ := p.user.Password()
+		req.SetBasicAuth(p.user.Username(), password)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		var of *url.Error
+		if errors.As(err, &of) {
+			err = of.Err
+		}
+		return fmt.Errorf("%w: Prometheus does not answer: %w", broker.ErrUnreachable, err)
+	}
+	defer resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return fmt.Errorf("%w: Prometheus answers %s", broker.ErrCredentials, resp.Status)
+	default:
+		return fmt.Errorf("%w: Prometheus answers %s", broker.ErrUnreachable, resp.Status)
+	}
+	answer := struct {
+		Data any `json:"data"`
+	}{data}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return fmt.Errorf("%w: what answers is no Prometheus: %w", broker.ErrUnreachable, err)
+	}
+	return nil
+}
+
+func (p prometheus) rules(ctx context.Context) error {
+	var data struct {
+		Groups []struct {
+			Name     string  `json:"name"`
+			Interval float64 `json:"interval"`
+			Rules    []struct {
+				Name      string    `json:"name"`
+				Query     string    `json:"query"`
+				Health    string    `json:"health"`
+				LastError string    `json:"lastError"`
+				Evaluated time.Time `json:"lastEvaluation"`
+				State     string    `json:"state"`
+			} `json:"rules"`
+		} `json:"groups"`
+	}
+	if err := p.get(ctx, "rules?type=alert", &data); err != nil {
+		return err
+	}
+	for _, g := range data.Groups {
+		for _, r := range g.Rules {
+			p.facts.Rules = append(p.facts.Rules, Rule{
+				Group: g.Name, Name: r.Name, Query: r.Query, Health: r.Health, LastError: r.LastError,
+				Evaluated: r.Evaluated, Interval: time.Duration(g.Interval * float64(time.Second)), State: r.State,
+			})
+		}
+	}
+	return nil
+}
+
+func (p prometheus) targets(ctx context.Context) error {
+	var data struct {
+		Active []struct {
+			Labels    map[string]string `json:"labels"`
+			ScrapeURL string            `json:"scrapeUrl"`
+			Health    string            `json:"health"`
+			LastError string            `json:"lastError"`
+		} `json:"activeTargets"`
+	}
+	if err := p.get(ctx, "targets?state=active", &data); err != nil {
+		return err
+	}
+	for _, t := range data.Active {
+		p.facts.Targets = append(p.facts.Targets, Target{
+			Job: t.Labels["job"], Address: t.Labels["instance"], Up: t.Health == "up", LastError: t.LastError,
+		})
+	}
+	return nil
+}
+
+func (p prometheus) alertmanagers(ctx context.Context) error {
+	var data struct {
+		Active []struct{} `json:"activeAlertmanagers"`
+	}
+	err := p.get(ctx, "alertmanagers", &data)
+	p.facts.Alertmanagers = len(data.Active)
+	return err
+}
+
+// labels asks for each metric that a shipped rule uses which labels it has.
+func (p prometheus) labels(ctx context.Context) error {
+	for _, metric := range alerts.Metrics() {
+		var names []string
+		if err := p.get(ctx, "labels?match[]="+url.QueryEscape(metric), &names); err != nil {
+			return err
+		}
+		if len(names) > 0 {
+			p.facts.Labels[metric] = names
+		}
+	}
+	return nil
+}

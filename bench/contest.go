@@ -27,11 +27,11 @@ type contest struct {
 }
 
 func rabbitContests(o options) []contest {
-	return []contest{
+	return append(telemetryContests(o.happy),
 		happyContest(o.happy),
 		copyContest("park", o.copies, park, source+".parked", parkedTarget()),
 		copyContest("retry", o.copies, fail, fmt.Sprintf("holdfast.retry.%d", longRung.Milliseconds()), rungTarget()),
-	}
+	)
 }
 
 func happyContest(messages int) contest {

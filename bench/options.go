@@ -17,7 +17,7 @@ const (
 )
 
 // paths are the contests, by name.
-var paths = []string{"happy", "park", "retry"}
+var paths = []string{"happy", "metrics", "traces", "traces-of-all", "park", "retry"}
 
 // options is what a run measures.
 type options struct {

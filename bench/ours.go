@@ -25,13 +25,18 @@ func openRabbitMQ(ctx context.Context, c cell) (broker.Broker, error) {
 
 // ours is the contestant: a consumer of queue whose handler ends as end says.
 func ours(open func(context.Context, cell) (broker.Broker, error), queue string, prefetch int, end func() error) func(context.Context, cell) error {
+	return oursTold(open, queue, prefetch, end, nil)
+}
+
+// oursTold is the same that tells somebody what it does; tell may be nil.
+func oursTold(open func(context.Context, cell) (broker.Broker, error), queue string, prefetch int, end func() error, tell *told) func(context.Context, cell) error {
 	return func(ctx context.Context, c cell) error {
 		b, err := open(ctx, c)
 		if err != nil {
 			return err
 		}
 		defer b.Close()
-		consumer, err := holdfast.NewConsumer(b, holdfast.ConsumerConfig{
+		cfg := holdfast.ConsumerConfig{
 			Queue:    queue,
 			Prefetch: prefetch,
 			Policy:   holdfast.Policy{Ladder: []time.Duration{longRung}},
@@ -39,10 +44,12 @@ func ours(open func(context.Context, cell) (broker.Broker, error), queue string,
 				c.clock.pass()
 				return end()
 			},
-		})
+		}
+		consumer, err := holdfast.NewConsumer(b, tell.of(cfg))
 		if err != nil {
 			return err
 		}
+		defer tell.watch(ctx, consumer)()
 		run, stop := context.WithCancel(ctx)
 		defer stop()
 		go func() {

@@ -30,6 +30,9 @@ func (s *ServiceFacts) needs() (all []need) {
 			all = append(all, need{r, name, why})
 		}
 	}
+	if len(s.Queues) == 0 {
+		return nil // only its login is known, and it may consume nothing
+	}
 	ns := s.namespace()
 	for _, q := range s.Queues {
 		add(q, "to bind it to its way back", write)

@@ -28,6 +28,9 @@ var lists = map[string]string{
 	"/store/sqlite":     "sqlite.txt",
 	"/outbox":           "outbox.txt",
 	"/inbox":            "inbox.txt",
+	"/topology":         "topology.txt",
+	"/doctor":           "doctor.txt",
+	"/telemetry":        "telemetry.txt",
 }
 
 func hasList(name string) bool { return lists[name] != "" }

@@ -2,8 +2,10 @@ package management
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -92,6 +94,9 @@ func (c *Client) get(ctx context.Context, path string, read func(*http.Response)
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusUnauthorized:
+		if missingTag(resp.Body) {
+			return errDenied
+		}
 		return fmt.Errorf("%w: the management API at %s refuses the login of %q: the password, or the user has no tag (rabbitmqctl set_user_tags %s monitoring)",
 			broker.ErrCredentials, c.base.Host, c.user, c.user)
 	case http.StatusForbidden, http.StatusNotFound:
@@ -103,6 +108,14 @@ func (c *Client) get(ctx context.Context, path string, read func(*http.Response)
 		return fmt.Errorf("%w: the management API at %s: the answer to %s cannot be read: %w", broker.ErrUnreachable, c.base.Host, place(path), err)
 	}
 	return nil
+}
+
+// missingTag reports whether it is the list that is refused, and not the login:
+// RabbitMQ answers 401 to both, and names the tag that is missing.
+func missingTag(body io.Reader) bool {
+	var answer struct{ Reason string }
+	_ = json.NewDecoder(io.LimitReader(body, 4096)).Decode(&answer)
+	return strings.HasPrefix(answer.Reason, "Not ") && answer.Reason != "Not management user"
 }
 
 // place is a path without its query.

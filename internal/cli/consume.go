@@ -64,7 +64,7 @@ func newConsume(r *root) *cobra.Command {
 	flags.IntVar(&f.prefetch, "prefetch", holdfast.DefaultPrefetch, "messages that the broker may have outstanding here")
 	flags.IntVar(&f.concurrency, "concurrency", holdfast.DefaultConcurrency, "messages that are worked on at once")
 	flags.DurationVar(&f.grace, "grace", holdfast.DefaultGrace, "how long running calls may take once it was told to stop")
-	flags.StringVar(&f.health, "health-addr", "", "serve /health and /books on this `ADDRESS`, as 127.0.0.1:9000")
+	flags.StringVar(&f.health, "health-addr", "", "serve /health, /books and /metrics on this `ADDRESS`, as 127.0.0.1:9000")
 	flags.DurationVar(&f.idle, "until-idle", 0, "stop once nothing happened for this long")
 	f.log.add(cmd)
 	cmd.MarkFlagsMutuallyExclusive("http", "exec")
@@ -108,13 +108,19 @@ func (f *consumeFlags) run(ctx context.Context, r *root) error {
 	}
 	return r.withBroker(ctx, f.shared, func(b app.Broker) error {
 		idle := newIdleWatch(f.idle)
-		c, err := f.consumer(b, handler, holdfast.Observers(holdfast.LogObserver(logger), idle))
+		m, err := newMetrics()
+		if err != nil {
+			return err
+		}
+		defer m.close()
+		c, err := f.consumer(b, handler, holdfast.Observers(holdfast.LogObserver(logger), idle, m))
 		if err != nil {
 			return &usageError{err}
 		}
+		m.Watch(c)
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
-		health, err := startHealth(f.health, healthHandler(c), logger)
+		health, err := startHealth(f.health, m.beside(healthHandler(c)), logger)
 		if err != nil {
 			return &usageError{err}
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-mq/holdfast/broker"
+	"github.com/holdfast-mq/holdfast/internal/app"
 	"github.com/holdfast-mq/holdfast/store"
 	"github.com/holdfast-mq/holdfast/triage"
 )
@@ -88,8 +89,9 @@ func printError(w io.Writer, err error) {
 // it ended.
 func advice(err error) string {
 	var usage *usageError
+	var missed *app.MissedError
 	switch {
-	case errors.As(err, &usage), errors.Is(err, triage.ErrCallerGone):
+	case errors.As(err, &usage), errors.As(err, &missed), errors.Is(err, triage.ErrCallerGone):
 		return ""
 	case errors.Is(err, broker.ErrCredentials):
 		return "the broker answers and refuses the login: check --broker, HOLDFAST_BROKER or AMQP_URL"

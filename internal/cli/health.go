@@ -21,19 +21,24 @@ func startHealth(addr string, handler http.Handler, logger *slog.Logger) (*healt
 	if addr == "" {
 		return nil, nil
 	}
+	return startServer("--health-addr", addr, handler, logger)
+}
+
+// startServer serves handler on addr, which flag gave.
+func startServer(flag, addr string, handler http.Handler, logger *slog.Logger) (*healthServer, error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("--health-addr: %w", err)
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	h := &healthServer{
 		server: &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute},
 		ended:  make(chan struct{}),
 	}
-	logger.Info("holdfast: serving /health and /books", "address", listener.Addr().String())
+	logger.Info("holdfast: serving /health and /metrics", "address", listener.Addr().String())
 	go func() {
 		defer close(h.ended)
 		if err := h.server.Serve(listener); err != http.ErrServerClosed {
-			logger.Error("holdfast: /health is not served any more", "error", err)
+			logger.Error("holdfast: /health and /metrics are not served any more", "error", err)
 		}
 	}()
 	return h, nil

@@ -55,7 +55,7 @@ func newRelay(r *root) *cobra.Command {
 	flags.DurationVar(&p.WarnAfter, "warn-after", outbox.DefaultReaperWarnAfter, "warn of rows that were left for a human this long ago")
 	flags.DurationVar(&p.FailAfter, "fail-after", outbox.DefaultReaperFailAfter, "fail them after this time")
 	flags.DurationVar(&p.Interval, "scan", outbox.DefaultReaperInterval, "how often to look for such rows")
-	flags.StringVar(&f.health, "health-addr", "", "serve /health and /status on this `ADDRESS`, as 127.0.0.1:9001")
+	flags.StringVar(&f.health, "health-addr", "", "serve /health, /status and /metrics on this `ADDRESS`, as 127.0.0.1:9001")
 	flags.DurationVar(&f.idle, "until-idle", 0, "stop once there was nothing to publish for this long")
 	f.log.add(cmd)
 	return cmd
@@ -70,7 +70,12 @@ func (f *relayFlags) run(ctx context.Context, r *root) error {
 	f.rules()
 	return f.store.open(ctx, r, func(s app.Store) error {
 		return r.withBroker(ctx, false, func(b app.Broker) error {
-			f.relay.Outbox, f.reaper.Outbox, f.relay.Broker = s, s, b
+			m, err := newMetrics()
+			if err != nil {
+				return err
+			}
+			defer m.close()
+			f.relay.Outbox, f.reaper.Outbox, f.relay.Broker, f.relay.Observe = s, s, b, m.ObserveRelay
 			relay, err := outbox.NewRelay(f.relay)
 			if err != nil {
 				return &usageError{err}
@@ -79,7 +84,9 @@ func (f *relayFlags) run(ctx context.Context, r *root) error {
 			if err != nil {
 				return &usageError{err}
 			}
-			health, err := startHealth(f.health, relayHandler(relay, reaper), logger)
+			m.WatchRelay(relay)
+			m.watchStore(s)
+			health, err := startHealth(f.health, m.beside(relayHandler(relay, reaper)), logger)
 			if err != nil {
 				return &usageError{err}
 			}

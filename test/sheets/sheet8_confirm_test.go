@@ -37,7 +37,7 @@ func TestConfirmNeverArrives(t *testing.T) {
 	d.becomes(page, "Recovery", 0, 0)
 	next.becomesReady()
 	before := done.count("order")
-	d.shows(page, "Recovery", 1, "order.placed")
+	d.shows(page, "Recovery", 1, "orders.placed")
 	d.want(page, "Recovery", 2, 0, "1")
 	d.eventually("the row is published", func() bool { return done.count("order") > before })
 }

@@ -13,7 +13,7 @@ var argumentsDiffer = Check{
 	ID: "HF055", Title: "declaration that will be refused with 406 at the next deploy", Needs: SourceRabbitMQ, Runbook: bindingPage,
 	Find: func(f *Facts) (found []Finding) {
 		for _, v := range f.vhosts() {
-			told := map[string]bool{}
+			told := f.conflicts() // which of the two is declared is for whoever mends that
 			for _, d := range f.declarations(v) {
 				for _, q := range d.topology.Queues {
 					found = addDifference(found, v, told, "queue", q.Name, d.by, queueDifferences(q, v.byName[q.Name]))
@@ -69,10 +69,10 @@ func (s *ServiceFacts) declares(v *vhost) topology.Topology {
 }
 
 func addDifference(found []Finding, v *vhost, told map[string]bool, kind, name, by string, evidence []string) []Finding {
-	if len(evidence) == 0 || told[kind+name] {
+	if len(evidence) == 0 || told[fmt.Sprintf("%s %q", kind, name)] {
 		return found
 	}
-	told[kind+name] = true
+	told[fmt.Sprintf("%s %q", kind, name)] = true
 	return append(found, Finding{
 		Severity: Error, Subject: v.subject(kind, name),
 		Summary:  fmt.Sprintf("it exists with other arguments than %s will declare: that will be refused with 406", by),

@@ -45,6 +45,10 @@ type ConsumerConfig struct {
 	// was told to stop: up to 1 h. 0 means 30 s, negative means none.
 	Grace time.Duration
 
+	// Brake stops the consumer before it parks most of what it gets for one
+	// cause. The zero value is off.
+	Brake Brake
+
 	// Observer is told of every event. It may be nil.
 	Observer Observer
 
@@ -61,6 +65,7 @@ func (c ConsumerConfig) withDefaults() ConsumerConfig {
 	c.Prefetch = or(c.Prefetch, DefaultPrefetch)
 	c.Concurrency = or(c.Concurrency, DefaultConcurrency)
 	c.Grace = or(c.Grace, DefaultGrace)
+	c.Brake = c.Brake.withDefaults()
 	return c
 }
 
@@ -78,7 +83,7 @@ func (c ConsumerConfig) validate() error {
 	if c.Grace > maxGrace {
 		errs = append(errs, fmt.Errorf("consumer: Grace must be at most %v, not %v", maxGrace, c.Grace))
 	}
-	return errors.Join(append(errs, c.Policy.validate())...)
+	return errors.Join(append(errs, c.Brake.validate(), c.Policy.validate())...)
 }
 
 // Consumer consumes one queue and deals with what its handler cannot process.

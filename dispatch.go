@@ -26,7 +26,11 @@ func (s *stint) dispatch(ctx context.Context) {
 		s.tellFindings(s.caps)
 	}
 	for err == nil {
-		err = s.step(ctx)
+		if released := s.brake.on(); released != nil {
+			err = s.standStill(ctx, released)
+		} else {
+			err = s.step(ctx)
+		}
 	}
 	if ctx.Err() == nil {
 		s.end(err)
@@ -72,25 +76,32 @@ func (s *stint) step(ctx context.Context) error {
 // receive returns the next delivery. One at a time, none can come while the one
 // in hand is stuck: a message whose copy is refused would stop all others. Once
 // its handler has returned it has killed nobody, and the full prefetch is taken;
-// then there is no delivery yet and no error.
+// then there is no delivery yet and no error. So it is when the brake trips.
 func (s *stint) receive(ctx context.Context) (broker.Delivery, error) {
-	if s.wide || s.cfg.Prefetch == 1 {
+	narrow := !s.wide && s.cfg.Prefetch > 1
+	if !narrow && s.brake == nil {
 		return s.session.Receive(ctx)
 	}
-	waiting, cancel := context.WithCancel(ctx)
+	waiting, cancel := s.brake.watch(ctx, false)
 	defer cancel()
-	s.wg.Go(func() {
-		select {
-		case <-s.held:
-			cancel()
-		case <-waiting.Done():
-		}
-	})
-	d, err := s.session.Receive(waiting)
-	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
-		return nil, s.widen(ctx)
+	if narrow {
+		s.wg.Go(func() {
+			select {
+			case <-s.held:
+				cancel()
+			case <-waiting.Done():
+			}
+		})
 	}
-	return d, err
+	d, err := s.session.Receive(waiting)
+	switch {
+	case err == nil || waiting.Err() == nil || ctx.Err() != nil:
+		return d, err
+	case narrow && s.brake.on() == nil:
+		return nil, s.widen(ctx)
+	default:
+		return nil, nil // the brake tripped
+	}
 }
 
 // lookAhead takes in hand what the broker has sent. A suspect is to be seen
@@ -153,6 +164,9 @@ func (s *stint) isolate(ctx context.Context) error {
 		return err
 	}
 	for len(s.ahead) > 0 {
+		if s.brake.on() != nil {
+			return nil // they go back
+		}
 		d := s.ahead[0]
 		s.ahead = s.ahead[1:]
 		s.take(ctx, d)

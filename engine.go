@@ -24,6 +24,7 @@ type engine struct {
 	replies bool
 	handle  handle
 
+	brake  *braking // nil where there is none
 	ledger ledger
 	status status
 	begun  atomic.Bool
@@ -46,6 +47,9 @@ func newEngine(b broker.Broker, cfg ConsumerConfig, replies bool, h handle) *eng
 		slots:  make(chan int, cfg.Concurrency),
 		starts: make([]atomic.Int64, cfg.Concurrency),
 	}
+	if cfg.Brake.on() {
+		e.brake = newBraking(cfg.Brake)
+	}
 	for i := range cfg.Concurrency {
 		e.slots <- i
 	}
@@ -60,6 +64,7 @@ func (e *engine) Books() Books { return e.ledger.read() }
 func (e *engine) Health() Health {
 	h := e.status.read()
 	h.Queue, h.Books = e.cfg.Queue, e.ledger.read()
+	h.Braked, h.BrakedSince = e.brake.state()
 	return h
 }
 

@@ -49,8 +49,17 @@ type Health struct {
 	// one of those it gets may have killed a process.
 	OneAtATime bool `json:"one_at_a_time,omitempty"`
 
+	// Braked is the fingerprint that the consumer stands still for, and
+	// BrakedSince since when: see [Brake].
+	Braked      string    `json:"braked,omitempty"`
+	BrakedSince time.Time `json:"braked_since,omitzero"`
+
+	// TurnAt is when the consumer last went round its own loop, which it does at
+	// least twice a minute while it runs, whatever becomes of the broker.
+	TurnAt time.Time `json:"turn_at,omitzero"`
+
 	Books Books `json:"books"`
 }
 
 // Ready reports whether messages can arrive.
-func (h Health) Ready() bool { return h.State == StateAttached }
+func (h Health) Ready() bool { return h.State == StateAttached && h.Braked == "" }

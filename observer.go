@@ -29,6 +29,8 @@ const (
 	EventNotForReply  EventKind = "not_for_reply" // a responder said Park, which counts as a retry
 	EventSlow         EventKind = "slow"          // a handler nears the broker's own limit
 	EventIsolated     EventKind = "isolated"      // a suspect runs alone, one message at a time
+	EventBraked       EventKind = "braked"        // the consumer stands still: most messages would be parked for one Fingerprint
+	EventUnbraked     EventKind = "unbraked"      // it goes on; Text says why
 	EventBadCapture   EventKind = "bad_capture"   // a capture did not validate: the message is fresh
 	EventWarning      EventKind = "warning"       // something that an operator should mend
 	EventStopping     EventKind = "stopping"      // the consumer was told to stop
@@ -55,6 +57,8 @@ type Event struct {
 	Settling  time.Duration // from there until the fate was durable: for a copy, its confirm
 	Err       error
 	Text      string
+
+	Fingerprint string // of EventBraked and EventUnbraked
 }
 
 // Observer is told of every event. Observe is called from many goroutines at
@@ -105,9 +109,9 @@ func LogObserver(logger *slog.Logger) Observer {
 
 func logLevel(k EventKind) slog.Level {
 	switch k {
-	case EventParked, EventDetached, EventUnsettled, EventGraceExpired:
+	case EventParked, EventDetached, EventUnsettled, EventGraceExpired, EventBraked:
 		return slog.LevelError
-	case EventBlocked, EventReplyLost, EventNotForReply, EventSlow, EventBadCapture, EventWarning, EventDiscarded:
+	case EventBlocked, EventReplyLost, EventNotForReply, EventSlow, EventBadCapture, EventWarning, EventDiscarded, EventUnbraked:
 		return slog.LevelWarn
 	case EventDone:
 		return slog.LevelDebug
@@ -132,6 +136,7 @@ func (e Event) attrs() []slog.Attr {
 	add("lap", e.Lap, e.Lap != 0)
 	add("crashes", e.Crashes, e.Crashes != 0)
 	add("reason", string(e.Reason), e.Reason != "")
+	add("fingerprint", e.Fingerprint, e.Fingerprint != "")
 	add("wait", e.Wait.String(), e.Wait != 0)
 	add("duration", e.Duration.String(), e.Duration != 0)
 	if e.Err != nil && e.Kind != EventDiscarded { // nothing of what is dropped stays, not even quoted

@@ -22,6 +22,7 @@ type job struct {
 	took     time.Duration
 	late     bool // the last call went beyond Policy.Timeout
 	refusals int
+	ruled    bool // the brake has counted it
 
 	settling  time.Time // when the fate went to the driver
 	captureID string

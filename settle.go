@@ -12,6 +12,7 @@ import (
 
 // settle hands the job's fate to the driver.
 func (s *stint) settle(j *job) {
+	s.rule(j)
 	set := broker.Settlement{Fate: j.decision.fate}
 	switch set.Fate {
 	case broker.FateDone:

@@ -26,6 +26,7 @@ func (s *status) set(state State, err error) {
 		if h.State != state {
 			h.State, h.Since = state, time.Now()
 		}
+		h.TurnAt = time.Now()
 		h.Err, h.Credentials = "", false
 		if err != nil {
 			h.Err, _ = describe(err)

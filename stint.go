@@ -85,7 +85,7 @@ func (s *stint) watch(ctx context.Context) error {
 				}
 			}
 			received = now
-			s.status.update(func(h *Health) { h.ProvenAt = time.Now() })
+			s.status.update(func(h *Health) { h.ProvenAt, h.TurnAt = time.Now(), time.Now() })
 		}
 	}
 }

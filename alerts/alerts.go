@@ -61,37 +61,70 @@ var (
 	metric   = regexp.MustCompile(`\bholdfast_[a-z_]+`)
 	selector = regexp.MustCompile(`\b(holdfast_[a-z_]+)\{([^}]*)\}`)
 	label    = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)`)
-	grouping = regexp.MustCompile(`\b(?:by|on)\s*\(([^)]*)\)`)
+	grouping = regexp.MustCompile(`\bby\s*\(([^)]*)\)`)
+	joint    = regexp.MustCompile(`\b(?:and|or|unless)\b(?:\s+on\s*\(([^)]*)\))?`)
 )
 
-// Metrics are all that the rules use, sorted.
+// Metrics are all of Holdfast's that the rules use, sorted.
 func Metrics() []string { return slices.Sorted(maps.Keys(Labels())) }
 
-// Labels are, of each metric that a rule uses, the labels that it selects or
-// groups by, sorted. What is grouped belongs to every metric of the rule.
+// Labels are, of each metric of Holdfast's that a rule uses, the labels that it
+// selects, groups or joins by, sorted.
 func Labels() map[string][]string {
 	used := map[string]map[string]bool{}
 	for _, r := range All() {
-		names := metric.FindAllString(r.Expr, -1)
-		for _, name := range names {
-			if used[name] == nil {
-				used[name] = map[string]bool{}
-			}
-			for _, g := range grouping.FindAllStringSubmatch(r.Expr, -1) {
-				for _, l := range strings.FieldsFunc(g[1], func(c rune) bool { return c == ',' || c == ' ' }) {
-					used[name][l] = true
-				}
-			}
-		}
-		for _, s := range selector.FindAllStringSubmatch(r.Expr, -1) {
-			for _, l := range label.FindAllStringSubmatch(s[2], -1) {
-				used[s[1]][l[1]] = true
-			}
-		}
+		used = r.labels(used)
 	}
 	all := map[string][]string{}
 	for name, labels := range used {
 		all[name] = slices.Sorted(maps.Keys(labels))
 	}
 	return all
+}
+
+// Metrics are those of Holdfast's that the rule uses, sorted.
+func (r Rule) Metrics() []string {
+	return slices.Sorted(maps.Keys(r.labels(map[string]map[string]bool{})))
+}
+
+// labels adds what the rule uses. It knows of PromQL what these rules need: what
+// is joined on belongs to the operand before all and to the one that follows.
+func (r Rule) labels(used map[string]map[string]bool) map[string]map[string]bool {
+	joints := joint.FindAllStringSubmatch(r.Expr, -1)
+	operands := joint.Split(r.Expr, -1)
+	for i, operand := range operands {
+		use(used, operand, list(grouping, operand))
+		if i > 0 {
+			use(used, operand, names(joints[i-1][1]))
+			use(used, operands[0], names(joints[i-1][1]))
+		}
+		for _, s := range selector.FindAllStringSubmatch(operand, -1) {
+			use(used, s[1], list(label, s[2]))
+		}
+	}
+	return used
+}
+
+// use says that all metrics of an operand are used with these labels.
+func use(used map[string]map[string]bool, operand string, labels []string) {
+	for _, name := range metric.FindAllString(operand, -1) {
+		if used[name] == nil {
+			used[name] = map[string]bool{}
+		}
+		for _, l := range labels {
+			used[name][l] = true
+		}
+	}
+}
+
+// list is what all matches of a pattern name.
+func list(pattern *regexp.Regexp, text string) (all []string) {
+	for _, m := range pattern.FindAllStringSubmatch(text, -1) {
+		all = append(all, names(m[1])...)
+	}
+	return all
+}
+
+func names(text string) []string {
+	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' })
 }

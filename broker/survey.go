@@ -20,8 +20,11 @@ type Survey struct {
 	Product string
 	Sources []SourceSurvey
 
-	// Trouble are faults of the broker as a whole, for people.
+	// Trouble are faults of the broker as a whole, for people, each of another
+	// thing that it begins with, as "stream ORDERS: it has no leader". Unknown
+	// names what could not be had of it, and why.
 	Trouble []string
+	Unknown []string
 }
 
 // SourceSurvey is one queue, subscription or consumer with what it leads to.
@@ -39,24 +42,46 @@ type SourceSurvey struct {
 	// Oldest is the age of the oldest that waits; 0 where it is not told.
 	Oldest time.Duration
 
+	// Stopped is why nothing is handed out although messages may wait, as that
+	// its owner has paused it; empty where nothing stops it.
+	Stopped string
+
+	// Risks are what removes messages that nobody has had yet, or refuses new
+	// ones, soon or already.
+	Risks []string
+
+	// Expires is after how long without a consumer the broker deletes the source
+	// itself; 0 for never.
+	Expires time.Duration
+
 	// NativeLimit is after how many deliveries the broker takes a message away,
 	// 0 for never, and Dead where it goes: empty is nowhere. DeadErr is why what
-	// it takes away is lost, or cannot be read there.
+	// it takes away is lost, or cannot be read there. DeadBounds are rules of the
+	// broker that will remove some of it there.
 	NativeLimit int
 	Dead        string
 	DeadErr     error
+	DeadBounds  []string
 
 	// Stranded are messages that no consumer will ever get, by their number on
 	// the broker.
 	Stranded []string
 
-	// Parked is how many messages the parked place has; ParkedBounds are rules
-	// of the broker that will remove some of them (age, size, number).
+	// Parked is how many messages the parked place has, and ParkedOldest the age
+	// of the oldest; 0 where it is not told. ParkedBounds are rules of the broker
+	// that will remove some of what is parked or held (age, size, number), and
+	// ParkedErr why nothing can be parked or held: [ErrMismatch] or
+	// [ErrPermission]. A place that is not there yet is no fault: the first
+	// session makes it.
 	Parked       int
+	ParkedOldest time.Duration
 	ParkedBounds []string
+	ParkedErr    error
 
-	// Retention is how long the broker keeps a message; 0 for ever.
-	Retention time.Duration
+	// Retention is how long the broker keeps a message in the source, and
+	// ParkedRetention in the parked place; 0 for ever.
+	Retention       time.Duration
+	ParkedRetention time.Duration
 
 	// Unknown names what could not be had, and why.
 	Unknown []string

@@ -40,7 +40,7 @@ const (
 )
 
 // groups are the checks by the files that list them.
-var groups = [][]Check{deadLetterChecks, runningChecks, deployChecks, storeChecks}
+var groups = [][]Check{deadLetterChecks, runningChecks, deployChecks, storeChecks, brokerChecks, prometheusChecks}
 
 // Checks are all checks, in the order of their ids.
 func Checks() []Check {

@@ -2,7 +2,7 @@ package doctor
 
 // deployChecks foretell what the next start, deploy or login will run into.
 var deployChecks = []Check{
-	permissionMissing, defaultExchangeRefused, argumentsDiffer, inertResource, loginRefused, storedPasswordDiffers,
+	permissionMissing, defaultExchangeRefused, manifestRefused, argumentsDiffer, inertResource, loginRefused, storedPasswordDiffers,
 	boundAndNotPublished, publishedAndNotBound, declaredTwice, droppedByExchange,
 }
 

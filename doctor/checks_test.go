@@ -225,6 +225,10 @@ var faults = map[string]func(f *Facts){
 		q.Consumers = 1
 		queue(f.RabbitMQ, "work.dlq", management.Arguments{"x-delivery-limit": -1.0})
 	},
+	"HF052": func(f *Facts) {
+		f.Manifests[1].User = "bill"
+		f.RabbitMQ.Permissions = append(f.RabbitMQ.Permissions, management.Permission{User: "bill", VHost: "/", Configure: "^orders$", Write: "^orders$", Read: "^(orders|shop|holdfast.*)"})
+	},
 	"HF055": func(f *Facts) {
 		f.Manifests[1].Declares.Queues[0].Arguments = map[string]any{"x-max-length": 10.0}
 	},

@@ -85,6 +85,9 @@ func (f *Facts) blind() []string {
 	if f.RabbitMQ != nil {
 		all = append(all[:len(all):len(all)], f.RabbitMQ.Denied...)
 	}
+	if f.Broker != nil {
+		all = append(all[:len(all):len(all)], f.Broker.unknown()...)
+	}
 	return all
 }
 

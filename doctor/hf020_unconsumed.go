@@ -7,12 +7,12 @@ var unconsumedQueue = Check{
 	Find: func(f *Facts) (found []Finding) {
 		for _, v := range f.vhosts() {
 			for _, q := range v.queues {
-				if q.Messages == 0 || q.Consumers > 0 || v.own(q.Name) || v.dead[q.Name] || v.waits(q.Name) || q.Type == "stream" {
+				if q.Ready+q.Unacked == 0 || q.Consumers > 0 || v.own(q.Name) || v.dead[q.Name] || v.waits(q.Name) || q.Type == "stream" {
 					continue
 				}
 				found = append(found, Finding{
 					Severity: Error, Subject: v.subject("queue", q.Name),
-					Summary:  fmt.Sprintf("%s and no consumer", count(q.Messages, "message")),
+					Summary:  fmt.Sprintf("%s and no consumer", count(q.Ready+q.Unacked, "message")),
 					Evidence: withOwner(f, q.VHost, q.Name, fmt.Sprintf("%d ready, %d handed out, 0 consumers", q.Ready, q.Unacked), growth(v, q)),
 					Notice:   "nothing that this queue was to cause happens, and nobody has an error",
 					Remedy:   []string{"start the service that consumes it, or restart it if it says that it runs: its subscription is gone", "holdfast doctor"},

@@ -9,7 +9,7 @@ var unboundedOnFillingDisk = Check{
 	ID: "HF025", Title: "kept messages without a bound on a disk that is filling", Needs: SourceRabbitMQ, Runbook: deadLetterPage,
 	Find: func(f *Facts) (found []Finding) {
 		for _, n := range f.RabbitMQ.Nodes {
-			if !n.Running || n.DiskAlarm || n.DiskLimit == 0 || n.DiskFree > 3*n.DiskLimit {
+			if !n.Running || n.DiskLimit == 0 || n.DiskFree > 3*n.DiskLimit || 2*n.DiskFree < 3*n.DiskLimit { // nearer than that is HF041
 				continue
 			}
 			kept := f.largestKept(n.Name)

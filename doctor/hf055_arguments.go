@@ -35,7 +35,7 @@ type declaration struct {
 
 func (f *Facts) declarations(v *vhost) (all []declaration) {
 	for _, m := range f.Manifests {
-		if orDefault(m.VHost, "/") == v.name || len(f.vhosts()) == 1 {
+		if f.declaredIn(m, v) {
 			all = append(all, declaration{fmt.Sprintf("service %q", m.Service), m.Declares})
 		}
 	}
@@ -43,6 +43,12 @@ func (f *Facts) declarations(v *vhost) (all []declaration) {
 		all = append(all, declaration{"the consumer", s.declares(v)})
 	}
 	return all
+}
+
+// declaredIn reports whether a manifest is about a virtual host: the one that it
+// names, and the only one that is looked at.
+func (f *Facts) declaredIn(m topology.Manifest, v *vhost) bool {
+	return orDefault(m.VHost, "/") == v.name || len(f.vhosts()) == 1
 }
 
 // declares is what a consumer of Holdfast makes at its start, as far as the

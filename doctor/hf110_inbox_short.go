@@ -8,9 +8,6 @@ import (
 var inboxTooShort = Check{
 	ID: "HF110", Title: "inbox that forgets sooner than messages are parked", Needs: SourceStore, Runbook: "duplicate-delivery.md",
 	Find: func(f *Facts) (found []Finding) {
-		if f.RabbitMQ == nil {
-			return nil
-		}
 		oldest, where := f.oldestParked()
 		if where == "" {
 			return nil
@@ -32,7 +29,19 @@ var inboxTooShort = Check{
 	},
 }
 
+// oldestParked is the oldest message that is parked on any broker; where is
+// empty without one whose age is known.
 func (f *Facts) oldestParked() (oldest time.Duration, where string) {
+	if f.Broker != nil {
+		for i := range f.Broker.Survey.Sources {
+			if s := &f.Broker.Survey.Sources[i]; s.Parked > 0 && s.ParkedOldest > oldest {
+				oldest, where = s.ParkedOldest, "the parked place of "+sourceSubject(s)
+			}
+		}
+	}
+	if f.RabbitMQ == nil {
+		return oldest, where
+	}
 	for _, v := range f.vhosts() {
 		for _, q := range v.queues {
 			if v.names.Role(q.Name) != RoleParked || q.Messages == 0 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +27,7 @@ func LookAtPrometheus(ctx context.Context, address string) (*PrometheusFacts, er
 	u.User = nil
 	u.Path = strings.TrimSuffix(u.Path, "/")
 	p.base, p.facts.URL = u.String(), u.String()
-	for _, step := range []func(context.Context) error{p.rules, p.targets, p.alertmanagers, p.labels} {
+	for _, step := range []func(context.Context) error{p.rules, p.targets, p.ours, p.alertmanagers, p.labels} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -117,7 +118,24 @@ func (p prometheus) targets(ctx context.Context) error {
 	}
 	for _, t := range data.Active {
 		p.facts.Targets = append(p.facts.Targets, Target{
-			Job: t.Labels["job"], Address: t.Labels["instance"], Up: t.Health == "up", LastError: t.LastError,
+			Job: t.Labels["job"], Address: t.Labels["instance"], Up: t.Health != "down", LastError: t.LastError,
+		})
+	}
+	return nil
+}
+
+// ours asks which targets have told what only Holdfast tells.
+func (p prometheus) ours(ctx context.Context) error {
+	var data struct {
+		Result []series `json:"result"`
+	}
+	const query = "group by (job, instance) (last_over_time(holdfast_attached[1d]) or last_over_time(holdfast_relay_up[1d]) or last_over_time(holdfast_broker_up[1d]))"
+	if err := p.get(ctx, "query?query="+url.QueryEscape(query), &data); err != nil {
+		return err
+	}
+	for i, t := range p.facts.Targets {
+		p.facts.Targets[i].Ours = slices.ContainsFunc(data.Result, func(s series) bool {
+			return s.Metric["job"] == t.Job && s.Metric["instance"] == t.Address
 		})
 	}
 	return nil
@@ -132,16 +150,30 @@ func (p prometheus) alertmanagers(ctx context.Context) error {
 	return err
 }
 
-// labels asks for each metric that a shipped rule uses which labels it has.
+// series is one of a query's answer.
+type series struct {
+	Metric map[string]string `json:"metric"`
+}
+
+// labels asks for each metric that a shipped rule uses which of the labels that
+// the rules use all its series of the last hour have. The API for label names
+// would tell those of series long gone, and of any one series.
 func (p prometheus) labels(ctx context.Context) error {
-	for _, metric := range alerts.Metrics() {
-		var names []string
-		if err := p.get(ctx, "labels?match[]="+url.QueryEscape(metric), &names); err != nil {
+	for metric, used := range alerts.Labels() {
+		var data struct {
+			Result []series `json:"result"`
+		}
+		query := fmt.Sprintf("group by (%s) (last_over_time(%s[1h]))", strings.Join(used, ", "), metric)
+		if err := p.get(ctx, "query?query="+url.QueryEscape(query), &data); err != nil {
 			return err
 		}
-		if len(names) > 0 {
-			p.facts.Labels[metric] = names
+		if len(data.Result) == 0 {
+			continue
 		}
+		lacks := func(label string) bool {
+			return slices.ContainsFunc(data.Result, func(s series) bool { return s.Metric[label] == "" })
+		}
+		p.facts.Labels[metric] = slices.DeleteFunc(used, lacks)
 	}
 	return nil
 }

@@ -34,8 +34,9 @@ type PrometheusFacts struct {
 	Rules   []Rule
 	Targets []Target
 
-	// Labels are, of each metric that a shipped rule uses, the names of the
-	// labels that its series have; a metric without series is absent.
+	// Labels are, for each metric that a shipped rule uses and of the labels that
+	// it is used with, those that all its series have; a metric without series
+	// within the last hour is absent.
 	Labels map[string][]string
 
 	// Alertmanagers is how many it sends alerts to.
@@ -60,6 +61,9 @@ type Target struct {
 	Address   string
 	Up        bool
 	LastError string
+
+	// Ours says that it has told metrics of Holdfast's within the last day.
+	Ours bool
 }
 
 // BrokerFacts is what a broker that is not RabbitMQ tells of its own account.

@@ -84,16 +84,17 @@ type standing struct {
 	stuck  int
 	proven time.Time // the earliest; zero while one was never attached
 
-	attached, blocked, alone, refused bool
+	attached, blocked, alone, refused, braked bool
 }
 
 func (s standing) with(h holdfast.Health) standing {
 	add(&s.books, h.Books)
 	s.stuck += h.Stuck
-	s.attached = s.attached && h.Ready()
+	s.attached = s.attached && h.State == holdfast.StateAttached
 	s.blocked = s.blocked || h.Blocked != ""
 	s.alone = s.alone || h.OneAtATime
 	s.refused = s.refused || h.Credentials
+	s.braked = s.braked || h.Braked != ""
 	if h.ProvenAt.Before(s.proven) {
 		s.proven = h.ProvenAt
 	}
@@ -135,11 +136,12 @@ func (t *Telemetry) observeConsumers(m *maker) {
 	settled := m.total("holdfast.settled", "{delivery}", "Deliveries settled, by their fate.")
 	inFlight := m.gauge("holdfast.in_flight", "{delivery}", "Deliveries not settled yet.")
 	stuck := m.gauge("holdfast.stuck", "{delivery}", "Deliveries whose copy the broker refuses.")
-	attached := m.gauge("holdfast.attached", "", "1 while messages can arrive.")
+	attached := m.gauge("holdfast.attached", "", "1 while the consumer is attached to its queue.")
 	proven := m.age("holdfast.proven_timestamp", "When the broker last confirmed the attachment.")
 	blocked := m.gauge("holdfast.blocked", "", "1 while the broker accepts no publishes.")
 	alone := m.gauge("holdfast.one_at_a_time", "", "1 while one message is taken at a time, since one may have killed a process.")
 	refused := m.gauge("holdfast.credentials_refused", "", "1 while the broker refuses the login.")
+	braked := m.gauge("holdfast.braked", "", "1 while the brake is on: most messages would be parked for one cause.")
 	m.callback(func(_ context.Context, o metric.Observer) error {
 		for q, s := range t.standings() {
 			o.ObserveInt64(received, s.books.Received, q.labels)
@@ -156,9 +158,10 @@ func (t *Telemetry) observeConsumers(m *maker) {
 			o.ObserveInt64(blocked, one(s.blocked), q.labels)
 			o.ObserveInt64(alone, one(s.alone), q.labels)
 			o.ObserveInt64(refused, one(s.refused), q.labels)
+			o.ObserveInt64(braked, one(s.braked), q.labels)
 		}
 		return nil
-	}, received, consumed, settled, inFlight, stuck, attached, proven, blocked, alone, refused)
+	}, received, consumed, settled, inFlight, stuck, attached, proven, blocked, alone, refused, braked)
 }
 
 func settledBy(b holdfast.Books) map[string]int64 {

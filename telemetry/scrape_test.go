@@ -157,6 +157,7 @@ var contract = map[string]string{
 	`holdfast_blocked{queue="billing"}`:                                     "1",
 	`holdfast_one_at_a_time{queue="billing"}`:                               "1",
 	`holdfast_credentials_refused{queue="billing"}`:                         "0",
+	`holdfast_braked{queue="billing"}`:                                      "1",
 	`holdfast_detached_total{queue="billing"}`:                              "1",
 	`holdfast_slow_handlers_total{queue="billing"}`:                         "1",
 	`holdfast_returned_total{queue="billing"}`:                              "1",
@@ -223,7 +224,7 @@ func TestScrape_has_the_names_that_the_alert_rules_use(t *testing.T) {
 		s.Observe(e)
 	}
 	s.Watch(healthy{holdfast.Health{
-		Queue: "billing", State: holdfast.StateAttached, ProvenAt: time.Unix(1700000000, 0), Stuck: 2, Blocked: "disk", OneAtATime: true,
+		Queue: "billing", State: holdfast.StateAttached, ProvenAt: time.Unix(1700000000, 0), Stuck: 2, Blocked: "disk", OneAtATime: true, Braked: "f",
 		Books: holdfast.Books{Received: 27, Done: 1, Delayed: 2, Held: 3, Parked: 4, Discarded: 5, Released: 6, InFlight: 6},
 	}})
 	s.WatchRelay(relay{outbox.RelayStatus{

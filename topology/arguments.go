@@ -71,3 +71,13 @@ func (q *Queue) AtLeastOnce() (confirmed, asked bool) {
 	asked = q.Type == "quorum" && q.Text(ArgDeadLetterStrategy) == "at-least-once"
 	return asked && q.Text(ArgOverflow) == "reject-publish", asked
 }
+
+// kind is the type that a queue is declared with, by either way of saying it;
+// empty where neither says it.
+func (q *Queue) kind() string {
+	if q.Type != "" {
+		return q.Type
+	}
+	kind, _ := q.Arguments[ArgQueueType].(string)
+	return kind
+}

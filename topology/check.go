@@ -3,7 +3,6 @@ package topology
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 )
@@ -16,8 +15,10 @@ const (
 	Unpublished FaultKind = "unpublished" // a binding that nothing publishes to
 	Unbound     FaultKind = "unbound"     // a publication that no binding takes
 	Conflict    FaultKind = "conflict"    // one thing that is declared in two ways
+	Unhandled   FaultKind = "unhandled"   // a key that arrives, and that the handler does not know
+	Unfed       FaultKind = "unfed"       // a key that the handler knows, and that does not arrive
 	Unconsumed  FaultKind = "unconsumed"  // a queue that nobody consumes
-	Undeclared  FaultKind = "undeclared"  // a queue that is consumed and declared by nobody
+	Undeclared  FaultKind = "undeclared"  // a queue that is consumed, or an exchange that is bound, and declared by nobody
 	DeadEnd     FaultKind = "dead_end"    // a dead-letter exchange that leads nowhere
 )
 
@@ -45,7 +46,7 @@ func Check(manifests []Manifest) (faults []Fault) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(hosts)) {
 		c := newComparison(hosts[name])
-		for _, f := range slices.Concat(c.conflicts(), c.unpublished(), c.unbound(), c.consumption(), c.deadEnds()) {
+		for _, f := range slices.Concat(c.conflicts(), c.unpublished(), c.unbound(), c.handled(), c.consumption(), c.deadEnds()) {
 			f.VHost = name
 			faults = append(faults, f)
 		}
@@ -53,62 +54,11 @@ func Check(manifests []Manifest) (faults []Fault) {
 	return faults
 }
 
-// comparison is all manifests of one virtual host as one system.
-type comparison struct {
-	manifests []Manifest
-	whole     Topology
-	index     *Index
-	said      map[string][]string // who declares what, by kind and name
-	differ    map[string][]string // how declarations of one thing differ
-}
-
-func newComparison(manifests []Manifest) *comparison {
-	c := &comparison{manifests: manifests, said: map[string][]string{}, differ: map[string][]string{}}
-	queues, exchanges, bound := map[string]Queue{}, map[string]Exchange{}, map[string]bool{}
-	for _, m := range manifests {
-		for _, e := range m.Declares.Exchanges {
-			e.Alternate, _ = e.Arguments[ArgAlternate].(string)
-			first, known := exchanges[e.Name]
-			c.say("exchange", e.Name, m.Service, known, reflect.DeepEqual(first, e), fmt.Sprintf("%+v", plain(e.Type, e.Durable, e.Delete, e.Arguments)))
-			if !known {
-				exchanges[e.Name] = e
-				c.whole.Exchanges = append(c.whole.Exchanges, e)
-			}
-		}
-		for _, q := range m.Declares.Queues {
-			first, known := queues[q.Name]
-			c.say("queue", q.Name, m.Service, known, reflect.DeepEqual(first, q), fmt.Sprintf("%+v", plain(q.Type, q.Durable, q.Delete, q.Arguments)))
-			if !known {
-				queues[q.Name] = q
-				c.whole.Queues = append(c.whole.Queues, q)
-			}
-		}
-		for _, b := range m.Declares.Bindings {
-			key := fmt.Sprint(b.Source, "\x00", b.Destination, "\x00", b.Key, "\x00", b.ToExchange)
-			if !bound[key] {
-				bound[key] = true
-				c.whole.Bindings = append(c.whole.Bindings, b)
-			}
-		}
-	}
-	c.index = NewIndex(&c.whole)
-	return c
-}
-
-func plain(kind string, durable, remove bool, args map[string]any) string {
-	return fmt.Sprintf("type %q, durable %v, auto-delete %v, arguments %v", kind, durable, remove, args)
-}
-
-func (c *comparison) say(kind, name, service string, known, same bool, what string) {
-	key := kind + " " + fmt.Sprintf("%q", name)
-	c.said[key] = append(c.said[key], fmt.Sprintf("service %q: %s", service, what))
-	if known && !same {
-		c.differ[key] = c.said[key]
-	}
-}
-
 func (c *comparison) conflicts() (faults []Fault) {
 	for _, subject := range slices.Sorted(maps.Keys(c.differ)) {
+		if !c.differ[subject] {
+			continue
+		}
 		faults = append(faults, Fault{
 			Kind: Conflict, Subject: subject, Summary: "services declare it in different ways: the second one to start is refused with 406",
 			Evidence: c.said[subject], Remedy: "declare it in one place, or in the same way in both",
@@ -121,10 +71,10 @@ func (c *comparison) conflicts() (faults []Fault) {
 func (c *comparison) unpublished() (faults []Fault) {
 	for _, b := range c.sorted() {
 		e := c.index.Exchange(b.Source)
-		if b.ToExchange || b.Source == "" || e == nil || c.fed(b.Source) || c.deadLettered(b.Source) {
+		if b.ToExchange || b.Source == "" || e == nil || c.fed[b.Source] {
 			continue
 		}
-		if slices.ContainsFunc(c.publications(), func(p Publication) bool { return p.Exchange == b.Source && meets(e, b.Key, p.Key) }) {
+		if c.takesSome(e, &b) {
 			continue
 		}
 		faults = append(faults, Fault{
@@ -134,6 +84,11 @@ func (c *comparison) unpublished() (faults []Fault) {
 		})
 	}
 	return faults
+}
+
+// takesSome reports whether a binding takes anything that is published.
+func (c *comparison) takesSome(e *Exchange, b *Binding) bool {
+	return slices.ContainsFunc(c.published[b.Source], func(p owned) bool { return meets(e, b.Key, p.Key) })
 }
 
 func meets(e *Exchange, binding, key string) bool {
@@ -147,46 +102,9 @@ func meets(e *Exchange, binding, key string) bool {
 	}
 }
 
-// fed reports whether an exchange gets messages from another one.
-func (c *comparison) fed(exchange string) bool {
-	for _, b := range c.whole.Bindings {
-		if b.ToExchange && b.Destination == exchange {
-			return true
-		}
-	}
-	for _, e := range c.whole.Exchanges {
-		if e.Alternate == exchange {
-			return true
-		}
-	}
-	return false
-}
-
-// deadLettered reports whether queues give their messages to an exchange: the
-// broker publishes there.
-func (c *comparison) deadLettered(exchange string) bool {
-	for i := range c.whole.Queues {
-		if to, ok := c.whole.Queues[i].DeadLetter(); ok && to == exchange {
-			return true
-		}
-	}
-	return false
-}
-
-func (c *comparison) publications() (all []Publication) {
-	for _, m := range c.manifests {
-		all = append(all, m.Publishes...)
-	}
-	return all
-}
-
 func (c *comparison) keysOf(exchange string) (lines []string) {
-	for _, m := range c.manifests {
-		for _, p := range m.Publishes {
-			if p.Exchange == exchange {
-				lines = append(lines, fmt.Sprintf("service %q publishes %q", m.Service, p.Key))
-			}
-		}
+	for _, p := range c.published[exchange] {
+		lines = append(lines, fmt.Sprintf("service %q publishes %q", p.service, p.Key))
 	}
 	if len(lines) == 0 {
 		lines = append(lines, fmt.Sprintf("no service publishes to %q", exchange))
@@ -243,6 +161,7 @@ func (c *comparison) consumption() (faults []Fault) {
 			})
 		}
 	}
+	faults = append(faults, c.undeclaredSources()...)
 	for _, q := range c.sortedQueues() {
 		if _, dead := q.DeadLetter(); len(by[q.Name]) > 0 || dead || c.keeps(q.Name) {
 			continue
@@ -255,13 +174,28 @@ func (c *comparison) consumption() (faults []Fault) {
 	return faults
 }
 
+func (c *comparison) undeclaredSources() (faults []Fault) {
+	told := map[string]bool{}
+	for _, b := range c.sorted() {
+		if c.index.Exchange(b.Source) != nil || told[b.Source] {
+			continue
+		}
+		told[b.Source] = true
+		faults = append(faults, Fault{
+			Kind: Undeclared, Subject: fmt.Sprintf("exchange %q", b.Source), Summary: "queues are bound to it, and no service declares it",
+			Evidence: []string{"bound: " + bindingName(b)}, Remedy: "declare it in the manifest of whoever binds or publishes; else the one that binds first is refused with 404",
+		})
+	}
+	return faults
+}
+
 // keeps reports whether a queue is there to keep what others give away, or what
 // Holdfast parks and holds.
 func (c *comparison) keeps(name string) bool {
-	if strings.HasSuffix(name, ".parked") || strings.HasSuffix(name, ".hold") || strings.HasSuffix(name, ".unrouted") {
+	if strings.HasSuffix(name, ".parked") || strings.HasSuffix(name, ".hold") || strings.HasSuffix(name, ".unrouted") || c.kept[name] {
 		return true
 	}
-	return slices.ContainsFunc(c.index.To(name), func(b *Binding) bool { return c.deadLettered(b.Source) })
+	return slices.ContainsFunc(c.index.To(name), func(b *Binding) bool { return c.deadLettered[b.Source] })
 }
 
 func (c *comparison) deadEnds() (faults []Fault) {
@@ -276,14 +210,4 @@ func (c *comparison) deadEnds() (faults []Fault) {
 		})
 	}
 	return faults
-}
-
-func (c *comparison) sorted() []Binding {
-	return slices.SortedFunc(slices.Values(c.whole.Bindings), func(a, b Binding) int {
-		return strings.Compare(a.Source+"\x00"+a.Destination+"\x00"+a.Key, b.Source+"\x00"+b.Destination+"\x00"+b.Key)
-	})
-}
-
-func (c *comparison) sortedQueues() []Queue {
-	return slices.SortedFunc(slices.Values(c.whole.Queues), func(a, b Queue) int { return strings.Compare(a.Name, b.Name) })
 }

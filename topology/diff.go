@@ -40,7 +40,11 @@ func bindingName(b Binding) string {
 	if b.ToExchange {
 		kind = "exchange"
 	}
-	return fmt.Sprintf("%q to %s %q with %q", b.Source, kind, b.Destination, b.Key)
+	name := fmt.Sprintf("%q to %s %q with %q", b.Source, kind, b.Destination, b.Key)
+	if len(b.Arguments) > 0 {
+		name += fmt.Sprintf(" and %v", b.Arguments) // printed in the order of its keys
+	}
+	return name
 }
 
 func byName[T any](list []T, name func(T) string) map[string]T {
@@ -80,7 +84,9 @@ func exchangeDetails(a, b Exchange) (lines []string) {
 }
 
 func queueDetails(a, b Queue) (lines []string) {
-	lines = detail(lines, "type", a.Type, b.Type)
+	if a.kind() != "" && b.kind() != "" { // else it is what the virtual host has as default
+		lines = detail(lines, "type", a.kind(), b.kind())
+	}
 	lines = detail(lines, "durable", a.Durable, b.Durable)
 	lines = detail(lines, "auto-delete", a.Delete, b.Delete)
 	lines = detail(lines, "exclusive", a.Exclusive, b.Exclusive)
@@ -108,6 +114,7 @@ func shown(v any) any {
 	return v
 }
 
+// argumentDetails leaves out the type of a queue, which is compared as such.
 func argumentDetails(lines []string, a, b map[string]any) []string {
 	names := map[string]bool{}
 	for name := range a {
@@ -116,6 +123,7 @@ func argumentDetails(lines []string, a, b map[string]any) []string {
 	for name := range b {
 		names[name] = true
 	}
+	delete(names, ArgQueueType)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		lines = detail(lines, name, a[name], b[name])
 	}

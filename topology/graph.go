@@ -62,10 +62,13 @@ func newGraph(t Topology, rules Rules) *graph {
 		if b.ToExchange {
 			kind = "x"
 		}
+		g.known("x", b.Source) // also where nobody declares it
+		g.known(kind, b.Destination)
 		g.edges = append(g.edges, edge{from: id("x", b.Source), to: id(kind, b.Destination), label: b.Key})
 	}
 	for _, e := range t.Exchanges {
 		if e.Alternate != "" {
+			g.known("x", e.Alternate)
 			g.edges = append(g.edges, edge{from: id("x", e.Name), to: id("x", e.Alternate), label: "alternate"})
 		}
 	}
@@ -109,6 +112,13 @@ func (g *graph) blackHole(queue, label string) {
 	hole := id("hole", queue)
 	g.node("hole", queue, string(BlackHole))
 	g.edges = append(g.edges, edge{from: id("q", queue), to: hole, label: label, dead: BlackHole})
+}
+
+// known names what is only led to.
+func (g *graph) known(kind, name string) {
+	if _, declared := g.nodes[id(kind, name)]; !declared {
+		g.node(kind, name, name+" (not declared)")
+	}
 }
 
 func (g *graph) node(kind, name, label string) {

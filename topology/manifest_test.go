@@ -71,16 +71,40 @@ func TestCheck(t *testing.T) {
 	idle.Consumes = nil
 	gone.Consumes = append(gone.Consumes, Consumption{Queue: "refunds"})
 	ended.Declares.Queues[0].Arguments = map[string]any{ArgDeadLetterExchange: "dlx"}
+	odd := billing("order.*")
+	odd.Declares.Exchanges[0].Arguments = map[string]any{}
+	odd.Declares.Queues[0].Type = ""
+	odd.Declares.Queues[0].Arguments = map[string]any{ArgQueueType: "quorum"}
+	knows := func(keys ...string) Manifest {
+		m := billing("order.#")
+		m.Consumes[0].Keys = keys
+		return m
+	}
+	standard, foreign := billing("order.*"), billing("order.*")
+	standard.Declares.Bindings = append(standard.Declares.Bindings, Binding{Source: "amq.topic", Destination: "orders", Key: "mail.#"})
+	standard.Publishes = []Publication{{Exchange: "amq.topic", Key: "mail.sent"}, {Exchange: "", Key: "orders"}}
+	foreign.Declares.Bindings = append(foreign.Declares.Bindings, Binding{Source: "theirs", Destination: "orders", Key: "#"})
+	direct := billing("order.*")
+	direct.Declares.Queues[0].Arguments = map[string]any{ArgDeadLetterExchange: "", ArgDeadLetterKey: "orders.dlq"}
+	direct.Declares.Queues = append(direct.Declares.Queues, Queue{Name: "orders.dlq", Type: "classic", Durable: true})
 	for name, c := range map[string]struct {
 		manifests []Manifest
 		want      []FaultKind
 	}{
-		"another key":             {[]Manifest{producer, billing("refund.*")}, []FaultKind{Unpublished, Unbound}},
-		"another virtual host":    {[]Manifest{producer, elsewhere}, []FaultKind{Unbound, Unpublished}},
-		"another type":            {[]Manifest{producer, differs}, []FaultKind{Conflict}},
-		"nobody consumes":         {[]Manifest{producer, idle}, []FaultKind{Unconsumed}},
-		"nobody declares":         {[]Manifest{producer, gone}, []FaultKind{Undeclared}},
-		"dead letters go nowhere": {[]Manifest{producer, ended}, []FaultKind{DeadEnd}},
+		"dead letters by a queue's name":  {[]Manifest{producer, direct}, nil},
+		"the same said otherwise":         {[]Manifest{producer, billing("order.*"), odd}, nil},
+		"an exchange that always is":      {[]Manifest{producer, standard}, nil},
+		"an exchange that nobody has":     {[]Manifest{producer, foreign}, []FaultKind{Undeclared}},
+		"keys that the handler knows":     {[]Manifest{producer, knows("order.placed")}, nil},
+		"a key that it does not know":     {[]Manifest{producer, knows("refund.#")}, []FaultKind{Unhandled, Unfed}},
+		"a key that is not published":     {[]Manifest{producer, knows("order.placed", "order.paid")}, []FaultKind{Unfed}},
+		"known, bound, and not published": {[]Manifest{knows("order.placed")}, []FaultKind{Unpublished}},
+		"another key":                     {[]Manifest{producer, billing("refund.*")}, []FaultKind{Unpublished, Unbound}},
+		"another virtual host":            {[]Manifest{producer, elsewhere}, []FaultKind{Unbound, Unpublished}},
+		"another type":                    {[]Manifest{producer, differs}, []FaultKind{Conflict}},
+		"nobody consumes":                 {[]Manifest{producer, idle}, []FaultKind{Unconsumed}},
+		"nobody declares":                 {[]Manifest{producer, gone}, []FaultKind{Undeclared}},
+		"dead letters go nowhere":         {[]Manifest{producer, ended}, []FaultKind{DeadEnd}},
 	} {
 		var got []FaultKind
 		for _, f := range Check(c.manifests) {
@@ -139,5 +163,53 @@ func TestGraph(t *testing.T) {
 	}
 	if Graph(&strings.Builder{}, *system(), Rules{}, "svg") == nil {
 		t.Error("any format is taken")
+	}
+}
+
+func TestJoinHasEachThingOnce(t *testing.T) {
+	producer, _ := Parse([]byte(shop))
+	whole := Join([]Manifest{producer, producer}).Without(func(name string) bool { return strings.HasPrefix(name, "amq.") })
+	if len(whole.Exchanges) != 1 || len(whole.Queues)+len(whole.Bindings) != 0 {
+		t.Errorf("%+v", whole)
+	}
+}
+
+func TestWithoutLeavesNoBindingBehind(t *testing.T) {
+	rest := system().Without(func(name string) bool { return strings.HasPrefix(name, "holdfast") })
+	if len(rest.Exchanges) != 3 || len(rest.Queues) != 8 || len(rest.Bindings) != 3 {
+		t.Errorf("%+v", rest)
+	}
+}
+
+func TestParseDefinitions(t *testing.T) {
+	const file = `{"users": [{"name": "a", "password_hash": "x"}],
+ "exchanges": [{"name": "shop", "vhost": "/", "type": "topic", "durable": true, "auto_delete": false, "internal": false, "arguments": {"alternate-exchange": "rest"}},
+  {"name": "other", "vhost": "else", "type": "fanout", "durable": true}],
+ "queues": [{"name": "orders", "vhost": "/", "durable": true, "auto_delete": false, "arguments": {"x-queue-type": "quorum"}}],
+ "bindings": [{"source": "shop", "vhost": "/", "destination": "orders", "destination_type": "queue", "routing_key": "order.#", "arguments": {}},
+  {"source": "shop", "vhost": "/", "destination": "amq.topic", "destination_type": "exchange", "routing_key": "#"}]}`
+	got, err := ParseDefinitions([]byte(file), "/")
+	if err != nil || len(got.Exchanges) != 1 || len(got.Queues) != 1 || len(got.Bindings) != 2 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if got.Exchanges[0].Alternate != "rest" || got.Queues[0].Type != "quorum" || !got.Bindings[0].ToExchange || got.Bindings[1].Key != "order.#" {
+		t.Errorf("%+v", got)
+	}
+	if _, err := ParseDefinitions([]byte("{\n\"queues\": 7}"), "/"); err == nil || !strings.Contains(err.Error(), "line 2") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestDiffComparesTheTypeAndNotHowItIsSaid(t *testing.T) {
+	said := Topology{Queues: []Queue{{Name: "q", Type: "quorum"}}}
+	argued := Topology{Queues: []Queue{{Name: "q", Type: "quorum", Arguments: map[string]any{ArgQueueType: "quorum"}}}}
+	silent := Topology{Queues: []Queue{{Name: "q"}}}
+	if c := append(Diff(said, argued), Diff(said, silent)...); len(c) != 0 {
+		t.Errorf("%+v", c)
+	}
+	one := Topology{Bindings: []Binding{{Source: "h", Destination: "q", Arguments: map[string]any{"x-match": "all"}}}}
+	two := Topology{Bindings: []Binding{{Source: "h", Destination: "q", Arguments: map[string]any{"x-match": "any"}}}}
+	if c := Diff(one, two); len(c) != 2 {
+		t.Errorf("%+v", c)
 	}
 }

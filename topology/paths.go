@@ -126,42 +126,53 @@ func (r Rules) causes(q *Queue) []Cause {
 }
 
 func (x *Index) path(q *Queue, rules Rules) Path {
-	p := Path{Queue: q.Name, Causes: rules.causes(q), Limit: rules.Limit(q)}
-	seen := map[string]bool{}
-	expiring := true
-	here := []string{q.Name}
-	keys := x.published(q)
-	for len(here) > 0 {
-		var next []string
-		for _, name := range here {
-			if seen[name] {
-				p.Cycle, p.Dropped = true, p.Dropped || expiring
-				continue
-			}
-			seen[name] = true
-			queue := x.queues[name]
-			exchange, dead := queue.DeadLetter()
-			_, ttl := queue.Number(ArgMessageTTL)
-			if name != q.Name && (!dead || !ttl) {
-				p.Ends = append(p.Ends, name) // a consumer takes it there, or nobody does
-				continue
-			}
-			if !dead {
-				continue
-			}
-			expiring = expiring && ttl
-			h := x.hop(queue, exchange, keys)
-			p.Hops = append(p.Hops, h)
-			next = append(next, h.Reaches...)
-			if key := queue.Text(ArgDeadLetterKey); key != "" {
-				keys = []string{key}
-			}
-		}
-		here = next
+	w := walk{index: x, path: Path{Queue: q.Name, Causes: rules.causes(q), Limit: rules.Limit(q)}, been: map[string]bool{}}
+	w.from(q, x.published(q))
+	slices.Sort(w.path.Ends)
+	w.path.Ends = slices.Compact(w.path.Ends)
+	return w.path
+}
+
+// walk follows one path. Each branch has its own keys and its own way back: two
+// branches that meet are no cycle.
+type walk struct {
+	index *Index
+	path  Path
+	way   []*Queue        // from the first queue to here
+	been  map[string]bool // queues, each with the keys it was reached under
+}
+
+func (w *walk) from(q *Queue, keys []string) {
+	if at := slices.Index(w.way, q); at >= 0 {
+		w.path.Cycle, w.path.Dropped = true, w.path.Dropped || !slices.ContainsFunc(w.way[at:], lasting)
+		return
 	}
-	slices.Sort(p.Ends)
-	p.Ends = slices.Compact(p.Ends)
-	return p
+	id := q.Name + "\x00" + strings.Join(keys, "\x00")
+	if w.been[id] {
+		return
+	}
+	w.been[id] = true
+	exchange, dead := q.DeadLetter()
+	if len(w.way) > 0 && (!dead || lasting(q)) {
+		w.path.Ends = append(w.path.Ends, q.Name) // a consumer takes it there, or nobody does
+		return
+	}
+	if !dead {
+		return
+	}
+	h := w.index.hop(q, exchange, keys)
+	w.path.Hops = append(w.path.Hops, h)
+	w.way = append(w.way, q)
+	for _, name := range h.Reaches {
+		w.from(w.index.queues[name], h.Keys)
+	}
+	w.way = w.way[:len(w.way)-1]
+}
+
+// lasting reports whether messages leave a queue otherwise than by expiry.
+func lasting(q *Queue) bool {
+	_, ttl := q.Number(ArgMessageTTL)
+	return !ttl
 }
 
 func (x *Index) hop(q *Queue, exchange string, keys []string) Hop {

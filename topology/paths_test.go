@@ -91,3 +91,37 @@ func TestTheDefaultLimitIsOfTheVersion(t *testing.T) {
 		t.Error("-1 is a limit")
 	}
 }
+
+func TestBranchesThatMeetAreNoCycle(t *testing.T) {
+	wait := map[string]any{ArgMessageTTL: 1.0, ArgDeadLetterExchange: "", ArgDeadLetterKey: "end"}
+	x := NewIndex(&Topology{
+		Exchanges: []Exchange{{Name: "all", Type: "fanout"}},
+		Queues: []Queue{
+			{Name: "source", Arguments: map[string]any{ArgMessageTTL: 1.0, ArgDeadLetterExchange: "all"}},
+			{Name: "wait1", Arguments: wait}, {Name: "wait2", Arguments: wait}, {Name: "end"},
+		},
+		Bindings: []Binding{{Source: "all", Destination: "wait1"}, {Source: "all", Destination: "wait2"}},
+	})
+	for _, p := range Paths(x, Rules{}) {
+		if p.Cycle || p.Dropped || !reflect.DeepEqual(p.Ends, []string{"end"}) {
+			t.Errorf("%+v", p)
+		}
+	}
+}
+
+func TestEachBranchKeepsItsKeys(t *testing.T) {
+	x := NewIndex(&Topology{
+		Exchanges: []Exchange{{Name: "all", Type: "fanout"}, {Name: "back", Type: "direct"}},
+		Queues: []Queue{
+			{Name: "source", Arguments: map[string]any{ArgDeadLetterExchange: "all"}},
+			{Name: "wait1", Arguments: map[string]any{ArgMessageTTL: 1.0, ArgDeadLetterExchange: "back", ArgDeadLetterKey: "one"}},
+			{Name: "wait2", Arguments: map[string]any{ArgMessageTTL: 1.0, ArgDeadLetterExchange: "back"}},
+		},
+		Bindings: []Binding{{Source: "all", Destination: "wait1"}, {Source: "all", Destination: "wait2"}},
+	})
+	for _, h := range Paths(x, Rules{})[0].Hops {
+		if h.Queue == "wait2" && !reflect.DeepEqual(h.Keys, []string{"source"}) {
+			t.Errorf("wait2 publishes under %q", h.Keys)
+		}
+	}
+}

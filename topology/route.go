@@ -120,45 +120,61 @@ func (e *Exchange) kind() string {
 // Matches reports whether a binding key of a topic exchange takes all that a
 // key stands for: * is one word and # any number of words, in both.
 func Matches(binding, key string) bool {
+	if !strings.ContainsAny(binding, "*#") {
+		return binding == key
+	}
 	return match(strings.Split(binding, "."), strings.Split(key, "."))
 }
 
+// match goes back to the last # only: whoever may bind chooses the pattern, and
+// going back to each would take for ever.
 func match(pattern, words []string) bool {
-	switch {
-	case len(pattern) == 0:
-		return len(words) == 0
-	case pattern[0] == "#":
-		for i := 0; i <= len(words); i++ {
-			if match(pattern[1:], words[i:]) {
-				return true
-			}
+	hash, mark := -1, 0
+	i, j := 0, 0
+	for j < len(words) {
+		switch {
+		case i < len(pattern) && pattern[i] == "#":
+			hash, mark = i, j
+			i++
+		case i < len(pattern) && words[j] != "#" && (pattern[i] == "*" || pattern[i] == words[j]):
+			i++
+			j++
+		case hash >= 0:
+			mark++
+			i, j = hash+1, mark
+		default:
+			return false
 		}
-		return false
-	case len(words) == 0 || words[0] == "#":
-		return false
-	case pattern[0] == "*" || pattern[0] == words[0]:
-		return match(pattern[1:], words[1:])
-	default:
-		return false
 	}
+	for i < len(pattern) && pattern[i] == "#" {
+		i++
+	}
+	return i == len(pattern)
 }
 
 // Overlap reports whether there is a key that both patterns match.
 func Overlap(a, b string) bool { return overlap(strings.Split(a, "."), strings.Split(b, ".")) }
 
+// overlap fills a table from the ends, one row for each word of a: asking anew
+// for each pair of rests would take for ever with many #.
 func overlap(a, b []string) bool {
-	switch {
-	case len(a) == 0 && len(b) == 0:
-		return true
-	case len(a) > 0 && a[0] == "#":
-		return overlap(a[1:], b) || len(b) > 0 && overlap(a, b[1:])
-	case len(b) > 0 && b[0] == "#":
-		return overlap(a, b[1:]) || len(a) > 0 && overlap(a[1:], b)
-	case len(a) == 0 || len(b) == 0:
-		return false
-	case a[0] == b[0] || a[0] == "*" || b[0] == "*":
-		return overlap(a[1:], b[1:])
-	default:
-		return false
+	below := make([]bool, len(b)+1)
+	for i := len(a); i >= 0; i-- {
+		row := make([]bool, len(b)+1)
+		for j := len(b); j >= 0; j-- {
+			inA, inB := i < len(a), j < len(b)
+			switch {
+			case !inA && !inB:
+				row[j] = true
+			case inA && a[i] == "#":
+				row[j] = below[j] || inB && row[j+1]
+			case inB && b[j] == "#":
+				row[j] = row[j+1] || inA && below[j]
+			case inA && inB && (a[i] == b[j] || a[i] == "*" || b[j] == "*"):
+				row[j] = below[j+1]
+			}
+		}
+		below = row
 	}
+	return below[0]
 }

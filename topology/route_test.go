@@ -2,6 +2,7 @@ package topology
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -74,5 +75,16 @@ func TestRoute(t *testing.T) {
 		if got := x.Route(c.exchange, c.key); !slices.Equal(got, c.want) {
 			t.Errorf("%q with %q reaches %v, want %v", c.exchange, c.key, got, c.want)
 		}
+	}
+}
+
+// With one way back for each #, these would not end.
+func TestManyHashesEnd(t *testing.T) {
+	hashes, words := strings.Repeat("#.", 60), strings.Repeat("a.", 100)
+	if Matches(hashes+"x", words+"a") || !Matches(hashes+"a", words+"a") {
+		t.Error("the last word decides")
+	}
+	if Overlap(hashes+"x", hashes+"y") || !Overlap(hashes+"x", words+"x") {
+		t.Error("the last word decides whether patterns overlap")
 	}
 }

@@ -23,7 +23,7 @@ type Exchange struct {
 // Queue is one queue.
 type Queue struct {
 	Name      string         `json:"name"`
-	Type      string         `json:"type"` // classic, quorum, stream
+	Type      string         `json:"type,omitempty"` // classic, quorum, stream; empty is not said
 	Durable   bool           `json:"durable"`
 	Exclusive bool           `json:"exclusive,omitempty"`
 	Delete    bool           `json:"auto_delete,omitempty"`

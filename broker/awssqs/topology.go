@@ -146,15 +146,31 @@ func createCommand(name string, a map[string]string) string {
 }
 
 // doubts are what an operator should mend of a place that is there.
-func doubts(name string, a map[string]string) (list []string) {
+func doubts(name string, a map[string]string) []string {
+	list := removals(name, a)
+	if text := tooSmall(name, a); text != "" {
+		list = append(list, text)
+	}
+	return list
+}
+
+// removals are the rules by which SQS removes copies from a place sooner than
+// it must.
+func removals(name string, a map[string]string) (list []string) {
 	if kept := number(a[attrRetention]); kept > 0 && kept < longestKept {
 		list = append(list, fmt.Sprintf("queue %s drops messages after %d s; set %s=%d, which is the most", name, kept, attrRetention, longestKept))
-	}
-	if most := number(a[attrLargest]); most > 0 && most < maxMessage {
-		list = append(list, fmt.Sprintf("queue %s takes %d bytes a message; a copy is larger than its original: set %s=%d", name, most, attrLargest, maxMessage))
 	}
 	if n := redriveLimit(a[attrRedrive]); n > 0 {
 		list = append(list, fmt.Sprintf("queue %s has a redrive policy: after %d looks at a message SQS moves it away; take the policy off", name, n))
 	}
 	return list
+}
+
+// tooSmall is said of a place that does not take every copy.
+func tooSmall(name string, a map[string]string) string {
+	most := number(a[attrLargest])
+	if most == 0 || most >= maxMessage {
+		return ""
+	}
+	return fmt.Sprintf("queue %s takes %d bytes a message; a copy is larger than its original: set %s=%d", name, most, attrLargest, maxMessage)
 }

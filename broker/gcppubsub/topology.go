@@ -59,14 +59,18 @@ func (c *conn) find(ctx context.Context, s source) (found, error) {
 	if err := usable(s, sub); err != nil {
 		return f, err
 	}
-	f.topic, f.ordering = sub.GetTopic(), sub.GetEnableMessageOrdering()
-	f.deadline = cmp.Or(time.Duration(sub.GetAckDeadlineSeconds())*time.Second, placeDeadline)
-	f.policy = sub.GetDeadLetterPolicy()
+	f.describe(sub)
 	if wait := sub.GetRetryPolicy().GetMinimumBackoff().AsDuration(); wait > 0 {
 		f.warn("subscription %s has a retry policy with a back-off of %v and more: Pub/Sub adds it to every rung and every release", s.queue, wait)
 	}
 	c.checkDeadLetters(ctx, &f)
 	return f, nil
+}
+
+func (f *found) describe(sub *pubsubpb.Subscription) {
+	f.topic, f.ordering = sub.GetTopic(), sub.GetEnableMessageOrdering()
+	f.deadline = cmp.Or(time.Duration(sub.GetAckDeadlineSeconds())*time.Second, placeDeadline)
+	f.policy = sub.GetDeadLetterPolicy()
 }
 
 func (c *conn) subscription(ctx context.Context, path string) (*pubsubpb.Subscription, error) {
@@ -99,9 +103,7 @@ func (c *conn) checkDeadLetters(ctx context.Context, f *found) {
 	if topic == "" {
 		return
 	}
-	ctx, cancel := c.bounded(ctx)
-	defer cancel()
-	_, err := c.topics.ListTopicSubscriptions(ctx, &pubsubpb.ListTopicSubscriptionsRequest{Topic: topic, PageSize: 1}, once).Next()
+	err := c.subscribed(ctx, topic)
 	switch {
 	case err == nil:
 	case code(err) == codes.PermissionDenied || code(err) == codes.Unimplemented || code(err) == codes.Unauthenticated:
@@ -113,4 +115,13 @@ func (c *conn) checkDeadLetters(ctx context.Context, f *found) {
 		f.warn("the dead-letter topic %s has no subscription, so that Pub/Sub drops what it moves there after %d deliveries; "+
 			"make one: gcloud pubsub subscriptions create NAME --topic %s", topic, f.policy.GetMaxDeliveryAttempts(), topic)
 	}
+}
+
+// subscribed returns nil where a topic has a subscription, [iterator.Done] where
+// it has none, and else why it cannot be seen.
+func (c *conn) subscribed(ctx context.Context, topic string) error {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	_, err := c.topics.ListTopicSubscriptions(ctx, &pubsubpb.ListTopicSubscriptionsRequest{Topic: topic, PageSize: 1}, once).Next()
+	return err
 }

@@ -11,7 +11,7 @@ import (
 // many goroutines at once.
 //
 // It implements [broker.Broker], [broker.Sifter], [broker.Publisher],
-// [broker.Outlets] and [broker.Places].
+// [broker.Outlets], [broker.Places] and [broker.Surveyor].
 type Broker struct {
 	server *server
 	closed bool

@@ -160,3 +160,11 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestAnAnswerThatIsCutOffIsNoList(t *testing.T) {
+	for _, answer := range []string{`[`, `[{"name":"a"}`, `[{"name":"a"},`, `{"items":[{"name":"a"}`, `{"items":[{"name":"a"}]`, `{"items":[],"page_count":2`} {
+		if _, err := page(strings.NewReader(answer), func(object) {}); err == nil {
+			t.Errorf("%s is taken as whole", answer)
+		}
+	}
+}

@@ -57,14 +57,7 @@ func each(dec *json.Decoder, take func(object)) error {
 	if err := expect(dec, '['); err != nil {
 		return err
 	}
-	for dec.More() {
-		var o object
-		if err := dec.Decode(&o); err != nil {
-			return err
-		}
-		take(o)
-	}
-	return expect(dec, ']')
+	return entries(dec, take)
 }
 
 // page decodes {"items": […], "page_count": N, …}; an older form is the list
@@ -76,7 +69,7 @@ func page(from io.Reader, take func(object)) (pages int, err error) {
 		return 0, err
 	}
 	if first == json.Delim('[') {
-		return 1, rest(dec, take)
+		return 1, entries(dec, take)
 	}
 	if first != json.Delim('{') {
 		return 0, fmt.Errorf("neither a list nor a page, but %v", first)
@@ -99,10 +92,12 @@ func page(from io.Reader, take func(object)) (pages int, err error) {
 			return 0, err
 		}
 	}
-	return pages, nil
+	return pages, expect(dec, '}')
 }
 
-func rest(dec *json.Decoder, take func(object)) error {
+// entries decodes what follows the beginning of a list. Its end must be there:
+// an answer that was cut off would pass for a broker with less on it.
+func entries(dec *json.Decoder, take func(object)) error {
 	for dec.More() {
 		var o object
 		if err := dec.Decode(&o); err != nil {
@@ -110,7 +105,7 @@ func rest(dec *json.Decoder, take func(object)) error {
 		}
 		take(o)
 	}
-	return nil
+	return expect(dec, ']')
 }
 
 func expect(dec *json.Decoder, want json.Delim) error {

@@ -64,7 +64,7 @@ func newConsume(r *root) *cobra.Command {
 	flags.IntVar(&f.prefetch, "prefetch", holdfast.DefaultPrefetch, "messages that the broker may have outstanding here")
 	flags.IntVar(&f.concurrency, "concurrency", holdfast.DefaultConcurrency, "messages that are worked on at once")
 	flags.DurationVar(&f.grace, "grace", holdfast.DefaultGrace, "how long running calls may take once it was told to stop")
-	flags.StringVar(&f.health, "health-addr", "", "serve /health, /books and /metrics on this `ADDRESS`, as 127.0.0.1:9000")
+	flags.StringVar(&f.health, "health-addr", "", "serve /health, /ready, /live, /books and /metrics on this `ADDRESS`, as 127.0.0.1:9000")
 	flags.DurationVar(&f.idle, "until-idle", 0, "stop once nothing happened for this long")
 	f.log.add(cmd)
 	cmd.MarkFlagsMutuallyExclusive("http", "exec")

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/holdfast-mq/holdfast"
 )
 
 // healthServer serves what a consumer knows of itself.
@@ -65,6 +67,8 @@ func healthHandler(c runner) http.Handler {
 		}
 		writeJSON(w, code, h)
 	})
+	mux.Handle("GET /ready", holdfast.Readiness(c))
+	mux.Handle("GET /live", holdfast.Liveness(c))
 	mux.HandleFunc("GET /books", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, c.Books()) })
 	return mux
 }

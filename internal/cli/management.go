@@ -18,9 +18,13 @@ type managementFlags struct {
 
 // add puts the flags on cmd and on all below it.
 func (f *managementFlags) add(cmd *cobra.Command) {
-	flags := cmd.PersistentFlags()
-	flags.StringVar(&f.url, "management", "", "`URL` of RabbitMQ's management API (http://user:password@host:15672; without user that of the broker's URL), for a user with the tag monitoring; default $HOLDFAST_MANAGEMENT, else the broker's host and user at port 15672 (15671 for amqps)")
-	flags.BoolVar(&f.all, "all-vhosts", false, "look at every virtual host that the user may see, not only at the one of the broker's URL")
+	f.addURL(cmd)
+	cmd.PersistentFlags().BoolVar(&f.all, "all-vhosts", false, "look at every virtual host that the user may see, not only at the one of the broker's URL")
+}
+
+// addURL is for what looks at one virtual host.
+func (f *managementFlags) addURL(cmd *cobra.Command) {
+	cmd.PersistentFlags().StringVar(&f.url, "management", "", "`URL` of RabbitMQ's management API (http://user:password@host:15672; without user that of the broker's URL), for a user with the tag monitoring; default $HOLDFAST_MANAGEMENT, else the broker's host and user at port 15672 (15671 for amqps)")
 }
 
 // address is where the API of the broker at brokerURL is, with the credentials;

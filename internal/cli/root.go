@@ -66,7 +66,7 @@ func newRoot(env Env) *cobra.Command {
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	for _, add := range []func(*root) *cobra.Command{
 		newConsume, newParked, newPeek, newShow, newReplay, newResume, newDiscard, newExport, newAnswer,
-		newRelay, newServe, newOutbox, newSetAside, newMigrate, newDoctor, newTopology, newDemo, newVersion,
+		newRelay, newServe, newOutbox, newSetAside, newMigrate, newDoctor, newTopology, newRules, newDemo, newVersion,
 	} {
 		sub := add(r)
 		markErrors(sub)

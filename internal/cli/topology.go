@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-mq/holdfast/doctor"
-	"github.com/holdfast-mq/holdfast/doctor/management"
 	"github.com/holdfast-mq/holdfast/topology"
 )
 
@@ -29,27 +28,33 @@ func newTopology(r *root) *cobra.Command {
 }
 
 func newTopologyExport(r *root) *cobra.Command {
-	var at managementFlags
+	var at topologyFlags
 	var m topology.Manifest
 	var prefix string
 	cmd := &cobra.Command{
-		Use:     "export --service NAME",
-		Short:   "Write the manifest of a service from what a broker has; add by hand what it publishes",
-		Example: "  holdfast topology export --service billing --prefix billing. > manifests/billing.json",
-		Args:    cobra.NoArgs,
+		Use:   "export --service NAME",
+		Short: "Write the manifest of a service from what a broker has; add by hand what it publishes",
+		Long: "Export writes the exchanges, queues and bindings of one virtual host as the manifest of one service. What\n" +
+			"Holdfast makes itself (rungs, hold and parked queues) is left out: every consumer makes it at its start.\n" +
+			"A broker knows nobody's intentions: what the service publishes, and which keys its handlers know, is\n" +
+			"added by hand.",
+		Example: "  holdfast topology export --service billing --prefix billing. > manifests/billing.json\n" +
+			"  holdfast topology export --service billing --prefix billing. --definitions definitions.json",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if m.Service == "" {
 				return usagef("which service? --service names it")
 			}
-			live, _, err := r.live(cmd.Context(), &at)
+			seen, err := r.seen(cmd.Context(), &at)
 			if err != nil {
 				return err
 			}
-			m.Version, m.Declares = topology.ManifestVersion, live.Of(prefix)
+			m.Version, m.VHost, m.Declares = topology.ManifestVersion, seen.vhost, seen.topology.Without(r.own).Of(prefix)
+			if m.VHost == "/" {
+				m.VHost = ""
+			}
 			for _, q := range m.Declares.Queues {
-				if (doctor.Names{Namespaces: []string{r.namespace}}).Role(q.Name) == doctor.RoleForeign {
-					m.Consumes = append(m.Consumes, topology.Consumption{Queue: q.Name})
-				}
+				m.Consumes = append(m.Consumes, topology.Consumption{Queue: q.Name})
 			}
 			text, err := m.Encode()
 			if err != nil {
@@ -63,9 +68,14 @@ func newTopologyExport(r *root) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&m.Service, "service", "", "the service's `NAME`")
 	flags.StringVar(&m.Owner, "owner", "", "who is to be woken")
-	flags.StringVar(&m.VHost, "vhost", "", "the virtual host as the manifest is to say it; empty is /")
+	flags.StringVar(&m.User, "user", "", "who it logs in as")
 	flags.StringVar(&prefix, "prefix", "", "only what begins with this; empty is all")
 	return cmd
+}
+
+// own reports whether an exchange or a queue is one that Holdfast makes itself.
+func (r *root) own(name string) bool {
+	return doctor.Names{Namespaces: []string{r.namespace}}.Role(name) != doctor.RoleForeign
 }
 
 func newTopologyCheck(r *root) *cobra.Command {
@@ -109,7 +119,7 @@ func (r *root) showFault(f topology.Fault) error {
 }
 
 func newTopologyDiff(r *root) *cobra.Command {
-	var at managementFlags
+	var at topologyFlags
 	var prefix string
 	cmd := &cobra.Command{
 		Use:   "diff OLD [NEW]",
@@ -117,7 +127,8 @@ func newTopologyDiff(r *root) *cobra.Command {
 		Long: "With two manifests, diff says what a change brings. With one, it compares the broker with it:\n" +
 			"what is added will be declared, what is removed stays, since declarations never remove, and what is\n" +
 			"changed will be refused with 406.",
-		Args: cobra.RangeArgs(1, 2),
+		Example: "  holdfast topology diff --prefix billing. manifests/billing.json\n  git show HEAD:manifests/billing.json > old.json && holdfast topology diff old.json manifests/billing.json",
+		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			manifests, err := readManifests(files)
 			if err != nil {
@@ -125,11 +136,11 @@ func newTopologyDiff(r *root) *cobra.Command {
 			}
 			from, to := manifests[0].Declares, manifests[len(manifests)-1].Declares
 			if len(files) == 1 {
-				live, _, err := r.live(cmd.Context(), &at)
+				seen, err := r.seen(cmd.Context(), &at)
 				if err != nil {
 					return err
 				}
-				from = live.Of(prefix)
+				from = seen.topology.Without(r.own).Of(prefix)
 			}
 			return r.showChanges(topology.Diff(from, to))
 		},
@@ -149,7 +160,7 @@ func (r *root) showChanges(changes []topology.Change) error {
 		}
 		line := fmt.Sprintf("%s %s %s", c.What, c.Kind, c.Name)
 		if c.What == topology.Changed {
-			line += " (406 at the next declaration)"
+			line += " (406 at the next declaration, unless it is deleted first)"
 		}
 		fmt.Fprintln(r.Stdout, printable(line))
 		for _, d := range c.Details {
@@ -159,15 +170,20 @@ func (r *root) showChanges(changes []topology.Change) error {
 	if len(changes) > 0 {
 		return &incompleteError{count(len(changes), "difference")}
 	}
+	if !r.json() {
+		fmt.Fprintln(r.Stdout, "no difference")
+	}
 	return nil
 }
 
 func newTopologyGraph(r *root) *cobra.Command {
-	var at managementFlags
+	var at topologyFlags
 	var format string
 	cmd := &cobra.Command{
-		Use:     "graph [MANIFEST…]",
-		Short:   "Draw exchanges, queues and where rejected messages go, of a broker or of manifests",
+		Use:   "graph [MANIFEST…]",
+		Short: "Draw exchanges, queues and where rejected messages go, of a broker or of manifests",
+		Long: "Graph draws a virtual host of a broker or, with files, what their services declare. A dotted arrow is what a\n" +
+			"queue gives away, with the causes and the promise of that hop: confirmed, at-most-once, or a black hole.",
 		Example: "  holdfast topology graph > topology.mmd\n  holdfast topology graph --format dot manifests/*.json | dot -Tsvg > topology.svg",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			t, rules, err := r.drawn(cmd.Context(), &at, files)
@@ -185,46 +201,21 @@ func newTopologyGraph(r *root) *cobra.Command {
 	return cmd
 }
 
-func (r *root) drawn(ctx context.Context, at *managementFlags, files []string) (topology.Topology, topology.Rules, error) {
+func (r *root) drawn(ctx context.Context, at *topologyFlags, files []string) (topology.Topology, topology.Rules, error) {
 	if len(files) == 0 {
-		return r.live(ctx, at)
+		seen, err := r.seen(ctx, at)
+		return seen.topology, seen.rules, err
 	}
 	manifests, err := readManifests(files)
-	var whole topology.Topology
+	if err != nil {
+		return topology.Topology{}, topology.Rules{}, err
+	}
 	for _, m := range manifests {
-		whole.Exchanges = append(whole.Exchanges, m.Declares.Exchanges...)
-		whole.Queues = append(whole.Queues, m.Declares.Queues...)
-		whole.Bindings = append(whole.Bindings, m.Declares.Bindings...)
+		if m.VHost != manifests[0].VHost {
+			return topology.Topology{}, topology.Rules{}, usagef("a graph is that of one virtual host, and these manifests are of %q and %q", manifests[0].VHost, m.VHost)
+		}
 	}
-	return whole, topology.RulesOf(""), err
-}
-
-// live is the virtual host that the broker's URL leads to.
-func (r *root) live(ctx context.Context, at *managementFlags) (topology.Topology, topology.Rules, error) {
-	cfg, err := r.config(false)
-	if err != nil {
-		return topology.Topology{}, topology.Rules{}, err
-	}
-	address, vhost, err := at.address(r, cfg.URL)
-	if err != nil {
-		return topology.Topology{}, topology.Rules{}, err
-	}
-	if address == "" || vhost == "" {
-		return topology.Topology{}, topology.Rules{}, usagef("a topology is that of one virtual host of a RabbitMQ: give its URL by --broker")
-	}
-	client, err := management.New(management.Config{URL: address, VHost: vhost})
-	if err != nil {
-		return topology.Topology{}, topology.Rules{}, err
-	}
-	s, err := client.Snapshot(ctx)
-	if err != nil {
-		return topology.Topology{}, topology.Rules{}, err
-	}
-	t := doctor.Topologies(s)[vhost]
-	if t == nil {
-		t = &topology.Topology{}
-	}
-	return *t, topology.RulesOf(s.Overview.Version), nil
+	return topology.Join(manifests), topology.RulesOf(""), nil
 }
 
 func readManifests(files []string) (all []topology.Manifest, err error) {

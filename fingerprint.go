@@ -13,6 +13,9 @@ import (
 // bytes. What comes later is mostly a stack, or the message itself.
 const maxFingerprinted = 512
 
+// maxNormalized is how much of a text is read for that, in bytes.
+const maxNormalized = 8 << 10
+
 // Fingerprint names the group that a failure belongs to: the consumer's queue,
 // the reason, the type of the error and its text without what differs from one
 // message to the next. Numbers, ids, quoted parts and addresses are replaced, and
@@ -40,10 +43,9 @@ var varying = regexp.MustCompile(strings.Join([]string{
 
 // normalize replaces what differs between equal failures.
 func normalize(text string) string {
-	if len(text) > maxFingerprinted {
-		text = text[:maxFingerprinted]
-	}
-	return strings.Join(strings.Fields(varying.ReplaceAllString(strings.ToValidUTF8(text, ""), "#")), " ")
+	text = text[:min(len(text), maxNormalized)]
+	text = strings.Join(strings.Fields(varying.ReplaceAllString(strings.ToValidUTF8(text, ""), "#")), " ")
+	return text[:min(len(text), maxFingerprinted)] // only now: ids of different lengths would move the cut
 }
 
 // fingerprintOf reads an error of any kind: one whose methods panic still has a

@@ -81,3 +81,11 @@ func FuzzNormalize(f *testing.F) {
 		}
 	})
 }
+
+// TestFingerprint_of_long_texts has ids of different lengths before the cut.
+func TestFingerprint_of_long_texts(t *testing.T) {
+	long := strings.Repeat(" the bank said no", 100)
+	if Fingerprint("q", ReasonVerdict, "", "order 7:"+long) != Fingerprint("q", ReasonVerdict, "", "order 123456:"+long) {
+		t.Error("an id of another length is another group")
+	}
+}

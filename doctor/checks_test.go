@@ -77,8 +77,10 @@ func well() *Facts {
 		},
 		Service: &ServiceFacts{User: "billing", VHost: "/", Queues: []string{"orders"}, Rungs: []time.Duration{time.Second}},
 		Manifests: []topology.Manifest{
-			{Version: 1, Service: "shop", Declares: topology.Topology{Exchanges: []topology.Exchange{{Name: "shop", Type: "topic", Durable: true}}},
-				Publishes: []topology.Publication{{Exchange: "shop", Key: "order.placed"}}},
+			{
+				Version: 1, Service: "shop", Declares: topology.Topology{Exchanges: []topology.Exchange{{Name: "shop", Type: "topic", Durable: true}}},
+				Publishes: []topology.Publication{{Exchange: "shop", Key: "order.placed"}},
+			},
 			{Version: 1, Service: "billing", Owner: "billing team", Declares: topology.Topology{
 				Exchanges: []topology.Exchange{{Name: "shop", Type: "topic", Durable: true}},
 				Queues:    []topology.Queue{{Name: "orders", Type: "quorum", Durable: true}},
@@ -326,6 +328,16 @@ func TestEveryCheckHasAFaultThatItFinds(t *testing.T) {
 		if faults[c.ID] == nil && c.Needs != SourcePrometheus && c.Needs != SourceBroker {
 			t.Errorf("no fault shows that %s (%s) finds anything", c.ID, c.Title)
 		}
+	}
+}
+
+// TestWithoutRatesNothingIsCalledStill: all rates are 0 then, and it says so.
+func TestWithoutRatesNothingIsCalledStill(t *testing.T) {
+	f := well()
+	still(f, 10)
+	f.RabbitMQ.Overview.RatesMode = "none"
+	if r := Examine(f); len(r.Findings) != 0 || len(r.Blind) != 1 {
+		t.Errorf("%+v, blind: %q", r.Findings, r.Blind)
 	}
 }
 

@@ -84,11 +84,20 @@ func (f *Facts) blind() []string {
 	all := f.Blind
 	if f.RabbitMQ != nil {
 		all = append(all[:len(all):len(all)], f.RabbitMQ.Denied...)
+		if f.ratesUnknown() {
+			all = append(all, "whether anything moves: the broker counts no rates (management rates_mode, or its statistics are off), so that HF021 and HF022 say nothing")
+		}
 	}
 	if f.Broker != nil {
 		all = append(all[:len(all):len(all)], f.Broker.unknown()...)
 	}
 	return all
+}
+
+// ratesUnknown reports whether the broker counts no rates: then all of them are 0,
+// and nothing seems to move.
+func (f *Facts) ratesUnknown() bool {
+	return f.RabbitMQ.Overview.StatsOff || f.RabbitMQ.Overview.RatesMode == "none"
 }
 
 // Limits are from when on a number is a finding. The zero value means the

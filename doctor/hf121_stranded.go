@@ -17,14 +17,14 @@ var strandedMessages = Check{
 		if s.NativeLimit > 0 {
 			evidence = append(evidence, fmt.Sprintf("the broker stops after %d deliveries", s.NativeLimit))
 		}
-		remedy := []string{"raise or remove the limit: it delivers them again"}
+		remedy := []string{"raise or remove the limit, so that no more follow: it does not bring these back"}
 		if stream, consumer, ok := strings.Cut(s.Queue, "/"); ok {
-			remedy = []string{
-				fmt.Sprintf("nats stream get %s %s", shell(stream), shell(s.Stranded[0])),
+			remedy = append(remedy,
 				fmt.Sprintf("nats consumer edit %s %s --max-deliver=-1", shell(stream), shell(consumer)),
-				"publish again what stays undelivered after that",
-			}
+				fmt.Sprintf("nats stream get %s %s", shell(stream), shell(s.Stranded[0])),
+			)
 		}
+		remedy = append(remedy, "publish each of them again, and only then delete the old one")
 		return &Finding{
 			Severity: Error, Summary: fmt.Sprintf("%s or more are stored and will not be delivered again", count(int64(len(s.Stranded)), "message")),
 			Evidence: evidence,

@@ -24,7 +24,7 @@ func LookAtPrometheus(ctx context.Context, address string) (*PrometheusFacts, er
 		return nil, fmt.Errorf("%w: the URL of a Prometheus is http(s)://host:9090", broker.ErrConfig)
 	}
 	p := prometheus{user: u.User, facts: &PrometheusFacts{Labels: map[string][]string{}}}
-	u.User = nil
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
 	u.Path = strings.TrimSuffix(u.Path, "/")
 	p.base, p.facts.URL = u.String(), u.String()
 	for _, step := range []func(context.Context) error{p.rules, p.targets, p.ours, p.alertmanagers, p.labels} {

@@ -38,8 +38,10 @@ func splitByVHost(f *Facts) []*vhost {
 	rules := topology.RulesOf(s.Overview.Version)
 	all := map[string]*vhost{}
 	for name, t := range topologies {
-		v := &vhost{name: name, many: len(topologies) > 1, index: topology.NewIndex(t), rules: rules, names: f.Names,
-			byName: map[string]*management.Queue{}, dead: map[string]bool{}, back: map[string]bool{}}
+		v := &vhost{
+			name: name, many: len(topologies) > 1, index: topology.NewIndex(t), rules: rules, names: f.Names,
+			byName: map[string]*management.Queue{}, dead: map[string]bool{}, back: map[string]bool{},
+		}
 		v.paths = topology.Paths(v.index, rules)
 		for _, p := range v.paths {
 			for _, h := range p.Hops {

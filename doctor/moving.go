@@ -12,7 +12,7 @@ type managementQueue = management.Queue
 // taken from it between the two looks. Without two looks nobody can tell.
 func (v *vhost) still(f *Facts, q management.Queue) bool {
 	before := v.before[q.Name]
-	if before == nil || f.RabbitMQ.Overview.StatsOff || f.RabbitMQ.TakenAt.Sub(f.Before.TakenAt) < standstill {
+	if before == nil || f.ratesUnknown() || f.RabbitMQ.TakenAt.Sub(f.Before.TakenAt) < standstill {
 		return false
 	}
 	return q.Rates.Deliver == 0 && q.Rates.Ack == 0 && q.Ready >= before.Ready && before.Ready > 0 && q.Unacked == before.Unacked

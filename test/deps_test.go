@@ -31,6 +31,8 @@ var lists = map[string]string{
 	"/topology":         "topology.txt",
 	"/doctor":           "doctor.txt",
 	"/telemetry":        "telemetry.txt",
+	"/alerts":           "alerts.txt",
+	"/doctor/report":    "doctor-report.txt",
 }
 
 func hasList(name string) bool { return lists[name] != "" }

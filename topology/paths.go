@@ -183,6 +183,9 @@ func (x *Index) hop(q *Queue, exchange string, keys []string) Hop {
 	for _, key := range h.Keys {
 		reached := x.Route(exchange, key)
 		if len(reached) == 0 {
+			reached = x.partly(exchange, key)
+		}
+		if len(reached) == 0 {
 			h.Lost = append(h.Lost, key)
 		}
 		h.Reaches = append(h.Reaches, reached...)
@@ -198,6 +201,21 @@ func (x *Index) hop(q *Queue, exchange string, keys []string) Hop {
 		h.Promise = AtMostOnce
 	}
 	return h
+}
+
+// partly are the queues that take some of what a key with wildcards stands for.
+// Which keys are really published is not known, so that the rest is not called
+// lost.
+func (x *Index) partly(exchange, key string) (queues []string) {
+	if !strings.ContainsAny(key, "*#") {
+		return nil
+	}
+	for _, b := range x.from[exchange] {
+		if !b.ToExchange && x.queues[b.Destination] != nil && Overlap(b.Key, key) {
+			queues = append(queues, b.Destination)
+		}
+	}
+	return queues
 }
 
 // published are the keys with which messages come to a queue: those that it is

@@ -9,8 +9,11 @@ import (
 func system() *Topology {
 	return &Topology{
 		Exchanges: []Exchange{
-			{Name: "shop", Type: "topic"}, {Name: "dlx", Type: "direct"}, {Name: "bare", Type: "fanout"},
-			{Name: "holdfast.return", Type: "direct", Alternate: "holdfast.unrouted"}, {Name: "holdfast.unrouted", Type: "fanout"},
+			{Name: "shop", Type: "topic"},
+			{Name: "dlx", Type: "direct"},
+			{Name: "bare", Type: "fanout"},
+			{Name: "holdfast.return", Type: "direct", Alternate: "holdfast.unrouted"},
+			{Name: "holdfast.unrouted", Type: "fanout"},
 			{Name: "holdfast.retry.1000", Type: "fanout"},
 		},
 		Queues: []Queue{
@@ -28,9 +31,12 @@ func system() *Topology {
 			{Name: "ring2", Type: "classic", Arguments: map[string]any{ArgMessageTTL: 1.0, ArgDeadLetterExchange: "", ArgDeadLetterKey: "ring1"}},
 		},
 		Bindings: []Binding{
-			{Source: "shop", Destination: "orders", Key: "order.#"}, {Source: "shop", Destination: "unkeyed", Key: "order.placed"},
-			{Source: "holdfast.return", Destination: "orders", Key: "orders"}, {Source: "holdfast.unrouted", Destination: "holdfast.unrouted"},
-			{Source: "holdfast.retry.1000", Destination: "holdfast.retry.1000"}, {Source: "dlx", Destination: "dlq", Key: "dead"},
+			{Source: "shop", Destination: "orders", Key: "order.#"},
+			{Source: "shop", Destination: "unkeyed", Key: "order.placed"},
+			{Source: "holdfast.return", Destination: "orders", Key: "orders"},
+			{Source: "holdfast.unrouted", Destination: "holdfast.unrouted"},
+			{Source: "holdfast.retry.1000", Destination: "holdfast.retry.1000"},
+			{Source: "dlx", Destination: "dlq", Key: "dead"},
 		},
 	}
 }
@@ -68,6 +74,23 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// TestAPatternThatIsPartlyTakenIsNotLost has a source with a wildcard and a direct
+// exchange that names what is really published.
+func TestAPatternThatIsPartlyTakenIsNotLost(t *testing.T) {
+	s := system()
+	s.Bindings = append(s.Bindings, Binding{Source: "shop", Destination: "lost", Key: "order.*"}, Binding{Source: "dlx", Destination: "dlq", Key: "order.paid"})
+	for i := range s.Queues {
+		if s.Queues[i].Name == "lost" {
+			s.Queues[i].Arguments[ArgDeadLetterExchange] = "dlx"
+		}
+	}
+	for _, p := range Paths(NewIndex(s), Rules{}) {
+		if p.Queue == "lost" && (p.Hops[0].Promise != AtMostOnce || len(p.Hops[0].Lost) != 0) {
+			t.Errorf("%+v", p)
+		}
+	}
+}
+
 func TestACycleWithARejectionInItIsNotDropped(t *testing.T) {
 	p := Paths(NewIndex(&Topology{Queues: []Queue{
 		{Name: "work", Arguments: map[string]any{ArgDeadLetterExchange: "", ArgDeadLetterKey: "wait"}},
@@ -98,7 +121,9 @@ func TestBranchesThatMeetAreNoCycle(t *testing.T) {
 		Exchanges: []Exchange{{Name: "all", Type: "fanout"}},
 		Queues: []Queue{
 			{Name: "source", Arguments: map[string]any{ArgMessageTTL: 1.0, ArgDeadLetterExchange: "all"}},
-			{Name: "wait1", Arguments: wait}, {Name: "wait2", Arguments: wait}, {Name: "end"},
+			{Name: "wait1", Arguments: wait},
+			{Name: "wait2", Arguments: wait},
+			{Name: "end"},
 		},
 		Bindings: []Binding{{Source: "all", Destination: "wait1"}, {Source: "all", Destination: "wait2"}},
 	})

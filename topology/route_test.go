@@ -36,8 +36,12 @@ func TestOverlap(t *testing.T) {
 		a, b string
 		want bool
 	}{
-		{"order.*", "*.placed", true}, {"order.#", "#.v2", true}, {"order.placed", "order.*", true},
-		{"order.placed", "refund.*", false}, {"a.b", "a", false}, {"#", "a.b.c", true},
+		{"order.*", "*.placed", true},
+		{"order.#", "#.v2", true},
+		{"order.placed", "order.*", true},
+		{"order.placed", "refund.*", false},
+		{"a.b", "a", false},
+		{"#", "a.b.c", true},
 	} {
 		if Overlap(c.a, c.b) != c.want || Overlap(c.b, c.a) != c.want {
 			t.Errorf("%q and %q: want %v", c.a, c.b, c.want)
@@ -48,14 +52,20 @@ func TestOverlap(t *testing.T) {
 func TestRoute(t *testing.T) {
 	x := NewIndex(&Topology{
 		Exchanges: []Exchange{
-			{Name: "shop", Type: "topic", Alternate: "rest"}, {Name: "inner", Type: "direct"}, {Name: "rest", Type: "fanout"},
-			{Name: "later", Type: "x-delayed-message", Arguments: map[string]any{"x-delayed-type": "direct"}}, {Name: "loop", Type: "fanout"},
+			{Name: "shop", Type: "topic", Alternate: "rest"},
+			{Name: "inner", Type: "direct"},
+			{Name: "rest", Type: "fanout"},
+			{Name: "later", Type: "x-delayed-message", Arguments: map[string]any{"x-delayed-type": "direct"}},
+			{Name: "loop", Type: "fanout"},
 		},
 		Queues: []Queue{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "strays"}},
 		Bindings: []Binding{
-			{Source: "shop", Destination: "a", Key: "order.#"}, {Source: "shop", Destination: "inner", ToExchange: true, Key: "order.paid"},
-			{Source: "inner", Destination: "b", Key: "order.paid"}, {Source: "rest", Destination: "strays"},
-			{Source: "later", Destination: "c", Key: "c"}, {Source: "loop", Destination: "loop", ToExchange: true},
+			{Source: "shop", Destination: "a", Key: "order.#"},
+			{Source: "shop", Destination: "inner", ToExchange: true, Key: "order.paid"},
+			{Source: "inner", Destination: "b", Key: "order.paid"},
+			{Source: "rest", Destination: "strays"},
+			{Source: "later", Destination: "c", Key: "c"},
+			{Source: "loop", Destination: "loop", ToExchange: true},
 		},
 	})
 	for _, c := range []struct {

@@ -142,6 +142,10 @@ func TestSurveyOfStranded(t *testing.T) {
 				t.Errorf("the survey is %+v", s)
 			}
 			p.wantFindings(v, "HF121", "HF124")
+			p.consumer("ORDERS", "billing")
+			if _, err := c.Next(natsjs.FetchMaxWait(quiet)); err == nil {
+				t.Error("without the limit they are delivered again, and the doctor says that they are not")
+			}
 		})
 	}
 }

@@ -72,6 +72,11 @@ func measureServer(ctx context.Context, s server, o options) ([]row, error) {
 		return nil, fmt.Errorf("%s: %w", s.label, err)
 	}
 	rows, err := measureContests(ctx, s, s.label, rabbitContests(o), o)
+	if err == nil && o.doctor {
+		var r []row
+		r, err = measureDoctor(ctx, s, o)
+		rows = append(rows, r...)
+	}
 	if err != nil || !o.memory {
 		return rows, err
 	}

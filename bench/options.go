@@ -35,6 +35,7 @@ type options struct {
 	binary bool
 
 	readers bool
+	doctor  bool
 }
 
 func readOptions(args []string) (options, error) {
@@ -50,13 +51,14 @@ func readOptions(args []string) (options, error) {
 	f.BoolVar(&o.memory, "memory", true, "measure memory, on RabbitMQ; takes some minutes")
 	f.BoolVar(&o.allocs, "allocs", true, "measure the allocations of the core, which needs no broker")
 	f.BoolVar(&o.readers, "readers", true, "measure what the count costs each driver's reader, which needs no broker")
+	f.BoolVar(&o.doctor, "doctor", true, "measure the doctor at a large broker; takes some minutes")
 	f.BoolVar(&o.binary, "binary", true, "measure the size of the command and how fast it starts")
-	f.BoolVar(&quick, "quick", false, "a quarter of the messages, 3 rounds, no memory: for development")
+	f.BoolVar(&quick, "quick", false, "a quarter of the messages, 3 rounds, no memory, no doctor: for development")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
 	if quick {
-		o.rounds, o.happy, o.memory = 3, o.happy/4, false
+		o.rounds, o.happy, o.memory, o.doctor = 3, o.happy/4, false, false
 	}
 	o.copies = o.happy / 2
 	o.only = fields(only)

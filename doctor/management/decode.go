@@ -34,8 +34,6 @@ func (o object) arguments(name string) Arguments { return read[Arguments](o, nam
 
 func (o object) object(name string) object { return read[object](o, name) }
 
-func (o object) objects(name string) []object { return read[[]object](o, name) }
-
 // rate is messages a second of a counter, as "ack_details": {"rate": 1.5}.
 func (o object) rate(name string) float64 { return o.object(name + "_details").fraction("rate") }
 

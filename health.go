@@ -54,8 +54,9 @@ type Health struct {
 	Braked      string    `json:"braked,omitempty"`
 	BrakedSince time.Time `json:"braked_since,omitzero"`
 
-	// TurnAt is when the consumer last went round its own loop, which it does at
-	// least twice a minute while it runs, whatever becomes of the broker.
+	// TurnAt is when the consumer last went round its own loop, which it does about
+	// twice a minute while it runs, whatever becomes of the broker: a try to
+	// connect that is not answered may make it longer.
 	TurnAt time.Time `json:"turn_at,omitzero"`
 
 	Books Books `json:"books"`

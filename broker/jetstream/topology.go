@@ -85,7 +85,7 @@ func describe(s source, info *jetstream.ConsumerInfo, at time.Time) found {
 	}
 	if n := stuck(info); f.maxDeliver > 0 && n > 0 {
 		f.warn("consumer %v: up to %d messages after stream sequence %d were delivered MaxDeliver times and will never be delivered again; "+
-			"raise or remove MaxDeliver, or look at them in the stream", s, n, info.AckFloor.Stream)
+			"take them out of the stream (holdfast doctor names them); raising MaxDeliver helps later ones only", s, n, info.AckFloor.Stream)
 	}
 	return f
 }

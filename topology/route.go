@@ -162,19 +162,27 @@ func overlap(a, b []string) bool {
 	for i := len(a); i >= 0; i-- {
 		row := make([]bool, len(b)+1)
 		for j := len(b); j >= 0; j-- {
-			inA, inB := i < len(a), j < len(b)
-			switch {
-			case !inA && !inB:
-				row[j] = true
-			case inA && a[i] == "#":
-				row[j] = below[j] || inB && row[j+1]
-			case inB && b[j] == "#":
-				row[j] = row[j+1] || inA && below[j]
-			case inA && inB && (a[i] == b[j] || a[i] == "*" || b[j] == "*"):
-				row[j] = below[j+1]
-			}
+			row[j] = meet(a[i:], b[j:], below[j:], row[j:])
 		}
 		below = row
 	}
 	return below[0]
+}
+
+// meet reports whether two rests overlap. below and row are what is known of
+// shorter ones: below[0] without the first word of a, row[1] without that of b,
+// below[1] without both.
+func meet(a, b []string, below, row []bool) bool {
+	switch {
+	case len(a) == 0 && len(b) == 0:
+		return true
+	case len(a) > 0 && a[0] == "#":
+		return below[0] || len(b) > 0 && row[1]
+	case len(b) > 0 && b[0] == "#":
+		return row[1] || len(a) > 0 && below[0]
+	case len(a) == 0 || len(b) == 0:
+		return false
+	default:
+		return (a[0] == b[0] || a[0] == "*" || b[0] == "*") && below[1]
+	}
 }

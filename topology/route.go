@@ -158,9 +158,9 @@ func Overlap(a, b string) bool { return overlap(strings.Split(a, "."), strings.S
 // overlap fills a table from the ends, one row for each word of a: asking anew
 // for each pair of rests would take for ever with many #.
 func overlap(a, b []string) bool {
-	below := make([]bool, len(b)+1)
+	below := make([]bool, len(b)+2) // one more, so that no rest is without a next
 	for i := len(a); i >= 0; i-- {
-		row := make([]bool, len(b)+1)
+		row := make([]bool, len(b)+2)
 		for j := len(b); j >= 0; j-- {
 			row[j] = meet(a[i:], b[j:], below[j:], row[j:])
 		}
@@ -174,15 +174,13 @@ func overlap(a, b []string) bool {
 // below[1] without both.
 func meet(a, b []string, below, row []bool) bool {
 	switch {
-	case len(a) == 0 && len(b) == 0:
-		return true
-	case len(a) > 0 && a[0] == "#":
-		return below[0] || len(b) > 0 && row[1]
-	case len(b) > 0 && b[0] == "#":
-		return row[1] || len(a) > 0 && below[0]
+	case many(a) || many(b):
+		return below[0] || row[1]
 	case len(a) == 0 || len(b) == 0:
-		return false
+		return len(a) == len(b)
 	default:
 		return (a[0] == b[0] || a[0] == "*" || b[0] == "*") && below[1]
 	}
 }
+
+func many(words []string) bool { return len(words) > 0 && words[0] == "#" }

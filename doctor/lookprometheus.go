@@ -69,8 +69,8 @@ func (p prometheus) get(ctx context.Context, path string, data any) error {
 	answer := struct {
 		Data any `json:"data"`
 	}{data}
-	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
-		return fmt.Errorf("%w: what answers is no Prometheus: %w", broker.ErrUnreachable, err)
+	if json.NewDecoder(resp.Body).Decode(&answer) != nil { // its error would print our own types
+		return fmt.Errorf("%w: what answers is no Prometheus", broker.ErrUnreachable)
 	}
 	return nil
 }

@@ -1,12 +1,17 @@
 package doctor
 
 import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-mq/holdfast/alerts"
+	"github.com/holdfast-mq/holdfast/broker"
 )
 
 // wired is a Prometheus that has loaded all rules and scrapes a service, a relay
@@ -116,5 +121,16 @@ func TestEveryCheckOfThePrometheusHasAFault(t *testing.T) {
 		if !shown[c.ID] {
 			t.Errorf("no fault shows that %s finds anything", c.ID)
 		}
+	}
+}
+
+// TestLookAtAnotherServer names what is wrong in a person's words, and keeps what
+// is secret in a query out of the address that it shows.
+func TestLookAtAnotherServer(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"data": 7}`) }))
+	defer server.Close()
+	_, err := LookAtPrometheus(t.Context(), server.URL+"/?token=topsecret")
+	if !errors.Is(err, broker.ErrUnreachable) || strings.Contains(err.Error(), "struct") || strings.Contains(err.Error(), "topsecret") {
+		t.Errorf("%v", err)
 	}
 }

@@ -341,6 +341,15 @@ func TestWithoutRatesNothingIsCalledStill(t *testing.T) {
 	}
 }
 
+func TestABoundedQueueFillsNoDisk(t *testing.T) {
+	f := well()
+	f.RabbitMQ.Nodes[0].DiskFree = 100 << 20
+	named(f.RabbitMQ, "orders.parked").Arguments = management.Arguments{"x-delivery-limit": -1.0, "x-max-length": 10.0, "x-overflow": "reject-publish"}
+	if r := Examine(f); len(r.Findings) != 0 {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
 func TestACheckThatFailsStopsNoOther(t *testing.T) {
 	bad := Check{ID: "HF999", Title: "bad", Needs: SourceRabbitMQ, Find: func(*Facts) []Finding { panic(errors.New("a defect")) }}
 	found := bad.run(well())

@@ -3,6 +3,8 @@ package doctor
 import (
 	"fmt"
 	"slices"
+
+	"github.com/holdfast-mq/holdfast/topology"
 )
 
 var unboundedOnFillingDisk = Check{
@@ -39,13 +41,22 @@ func (f *Facts) largestKept(node string) (kept []managementQueue) {
 	for _, v := range f.vhosts() {
 		for _, q := range v.queues {
 			role := v.names.Role(q.Name)
-			if q.Node == node && q.Messages > 0 && (role == RoleParked || role == RoleStrays || v.dead[q.Name] && q.Consumers == 0 && role == RoleForeign) {
+			if q.Node == node && !v.bounded(q.Name) && q.Messages > 0 && (role == RoleParked || role == RoleStrays || v.dead[q.Name] && q.Consumers == 0 && role == RoleForeign) {
 				kept = append(kept, q)
 			}
 		}
 	}
 	slices.SortStableFunc(kept, func(a, b managementQueue) int { return int(b.Bytes - a.Bytes) })
 	return kept[:min(len(kept), 3)]
+}
+
+// bounded reports whether a queue can only grow to a length or a size. That it may
+// drop or refuse what is beyond is another matter.
+func (v *vhost) bounded(queue string) bool {
+	q := v.index.Queue(queue)
+	_, length := q.Number(topology.ArgMaxLength)
+	_, bytes := q.Number(topology.ArgMaxLengthBytes)
+	return length || bytes
 }
 
 func size(n int64) string {

@@ -76,6 +76,9 @@ func New(cfg Config) (*Client, error) {
 // errDenied is a list that this user may not see, or that this broker lacks.
 var errDenied = errors.New("denied")
 
+// errNoPage is how the API refuses a page beyond the last.
+var errNoPage = errors.New("no such page")
+
 // get makes one call; read takes its answer.
 func (c *Client) get(ctx context.Context, path string, read func(*http.Response) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -101,6 +104,8 @@ func (c *Client) get(ctx context.Context, path string, read func(*http.Response)
 			broker.ErrCredentials, c.base.Host, c.user, c.user)
 	case http.StatusForbidden, http.StatusNotFound:
 		return errDenied
+	case http.StatusBadRequest:
+		return fmt.Errorf("%w: the management API at %s answers %s to %s: %w", broker.ErrUnreachable, c.base.Host, resp.Status, place(path), errNoPage)
 	default:
 		return fmt.Errorf("%w: the management API at %s answers %s to %s", broker.ErrUnreachable, c.base.Host, resp.Status, place(path))
 	}

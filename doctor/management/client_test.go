@@ -23,7 +23,7 @@ type api struct {
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, "/api/")
 	a.asked = append(a.asked, r.URL.RequestURI())
-	if code := a.codes[path]; code != 0 {
+	if code := max(a.codes[path], a.codes[path+"?page="+r.URL.Query().Get("page")]); code != 0 {
 		w.WriteHeader(code)
 	}
 	answer, ok := a.answers[path+"?page="+r.URL.Query().Get("page")]
@@ -72,6 +72,17 @@ func TestSnapshotReadsEveryPage(t *testing.T) {
 	}
 	if want := 1 + len(lists) + 1; s.Calls != want {
 		t.Errorf("%d calls, want %d", s.Calls, want)
+	}
+}
+
+// TestSnapshotOfAListThatShrinks has its last page go while the first is read.
+func TestSnapshotOfAListThatShrinks(t *testing.T) {
+	a := &api{
+		answers: map[string]string{"queues?page=1": `{"page_count": 2, "items": [{"name": "a", "vhost": "/"}]}`},
+		codes:   map[string]int{"queues?page=2": http.StatusBadRequest},
+	}
+	if s, err := a.client(t, "").Snapshot(t.Context()); err != nil || len(s.Queues) != 1 {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -116,6 +116,9 @@ func (c *Client) list(ctx context.Context, l list, s *Snapshot) error {
 		if errors.Is(err, errDenied) && l.grant == "" {
 			return fmt.Errorf("%w: the virtual host %q is not there, or not for %q", broker.ErrMissing, c.vhost, c.user)
 		}
+		if n > 1 && errors.Is(err, errNoPage) {
+			return nil // what was on it has gone since the page before
+		}
 		if err != nil || n >= pages {
 			return err
 		}
